@@ -30,10 +30,8 @@ import { JobLog } from "./observe/job-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
 import { checkFlows, type FlowReport } from "./operate/check.ts";
 import { checkDeclared, dataOf, type SignalDefinition, signalOf, topicOf } from "./workflows/signal.ts";
-import { Gather } from "./enqueue/enqueue-batcher.ts";
 import { Errors } from "./observe/failure-groups.ts";
 import { Holds } from "./limits/holds.ts";
-import type { Enqueued, NewJob } from "./jobs/job.ts";
 import { Jobs } from "./operate/jobs-client.ts";
 import { OPERATOR, type Operator } from "./operate/operator.ts";
 import { KindCache } from "./enqueue/registered-names.ts";
@@ -63,9 +61,6 @@ import { VERSION } from "./version.ts";
 import { Worker, type WorkerDeps, type WorkOptions } from "./worker/worker.ts";
 import { Cells } from "./observe/cells.ts";
 import { Workers } from "./worker/workers-client.ts";
-
-// A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time.
-const wakeAheadMs = 60_000;
 
 const signalKeptMs = 7 * 86_400_000;
 
@@ -192,7 +187,6 @@ export class Holdfast implements AsyncDisposable {
   readonly #env: ClientEnv;
   readonly #events: Emitter;
   readonly #retry: Retry;
-  readonly #gather: { readonly plain: Gather; readonly keyed: Gather };
   readonly #enqueuer: Enqueuer;
   readonly #kinds: KindCache;
   readonly #results: Results;
@@ -218,23 +212,11 @@ export class Holdfast implements AsyncDisposable {
     const retry = this.#retry;
     const checkOpen = (): void => this.#checkOpen();
     const shared = { store, retry, checkOpen };
-    const gather = () =>
-      new Gather({
-        write: async (jobs) => {
-          let told = false;
-          let tries = 0;
-          const write = () => store.enqueue(jobs, undefined, () => void (told = true), tries++ > 0);
-          return { outcomes: await retry.repeatable(write), told };
-        },
-        committed: (jobs, outcomes, told) => this.#committed(jobs, outcomes, told),
-        nextTurn: (fn) => void setImmediate(fn),
-        groupsAtOnce: store.dialect === "postgres" ? 4 : 1,
-      });
-    this.#gather = { plain: gather(), keyed: gather() };
     this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds.list()), env.clock);
     this.#enqueuer = new Enqueuer({
       store,
-      gather: this.#gather,
+      retry,
+      events,
       clock: env.clock,
       newId: this.#newId,
       kinds: this.#kinds,
@@ -256,7 +238,7 @@ export class Holdfast implements AsyncDisposable {
       env: { now: () => env.clock.now(), random: env.random },
       nextTurn,
       newId: this.#newId,
-      committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
+      committed: (jobs, outcomes) => this.#enqueuer.committed(jobs, outcomes),
     });
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, jobs: this.jobs, events });
@@ -273,7 +255,7 @@ export class Holdfast implements AsyncDisposable {
       maxPayloadBytes,
       newId,
       prepare: ({ job, input, options }) => this.#enqueuer.prepare(job, input, options),
-      committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
+      committed: (jobs, outcomes) => this.#enqueuer.committed(jobs, outcomes),
     });
     this.budgets = new Budgets({ ...shared, clock, newId, warn });
     this.state = new State({ ...shared, clock, newId, maxPayloadBytes });
@@ -291,7 +273,7 @@ export class Holdfast implements AsyncDisposable {
     this.#results = new Results({
       clock: env.clock,
       events,
-      get: (id) => retry.repeatable(() => store.get(id)),
+      get: (id) => retry.repeatable(() => store.jobs.get(id)),
       watch: (id) => store.workflows.watch([id]),
       listen: (onEnded) => store.listen((wake) => void (wake.kind !== "work" && onEnded())),
     });
@@ -550,7 +532,7 @@ export class Holdfast implements AsyncDisposable {
     this.#results.close(closedError());
     await Promise.allSettled([...this.#workersHere].map((worker) => worker.stop()));
     this.#closed = true;
-    await Promise.all([this.#gather.plain.idle(), this.#gather.keyed.idle()]);
+    await this.#enqueuer.idle();
     await Promise.allSettled(this.#settling);
     await this.budgets.close();
     await this.eventLog.close();
@@ -571,7 +553,7 @@ export class Holdfast implements AsyncDisposable {
       scheduling: {
         put: (schedule) => this.schedules.put(schedule),
         newId: this.#newId,
-        committed: (jobs, outcomes) => this.#committed(jobs, outcomes, false),
+        committed: (jobs, outcomes) => this.#enqueuer.committed(jobs, outcomes),
       },
       maxPayloadBytes,
       retention,
@@ -628,46 +610,6 @@ export class Holdfast implements AsyncDisposable {
 
   #cancelHere(id: string, reason: string): void {
     for (const worker of this.#workersHere) worker.cancelLocal(id, reason);
-  }
-
-  /** After each commit of gathered enqueues: count, wake, tell. */
-  #committed(jobs: readonly NewJob[], outcomes: readonly Enqueued[], told: boolean): void {
-    this.#counters.counted(outcomes);
-    this.#wake(jobs, outcomes, told);
-    if (!this.#events.has("job.enqueued")) return;
-    for (const [i, { status, id }] of outcomes.entries()) {
-      const job = jobs[i];
-      if (job !== undefined)
-        this.#events.emit("job.enqueued", {
-          id,
-          status,
-          name: job.name,
-          queue: job.queue,
-          priority: job.priority,
-        });
-    }
-  }
-
-  // Once for each queue and priority of the batch, which mostly is one.
-  #wake(jobs: readonly NewJob[], outcomes: readonly Enqueued[], told: boolean): void {
-    const soonest = this.#env.clock.now() + wakeAheadMs;
-    let last: NewJob | null = null;
-    let seen: Set<string> | null = null;
-    for (let i = 0; i < jobs.length; i++) {
-      const job = jobs[i] as NewJob;
-      if (last !== null && job.queue === last.queue && job.priority === last.priority) continue;
-      const status = outcomes[i]?.status;
-      if (status === "duplicate") continue;
-      if ((job.delayMs ?? 0) > wakeAheadMs || (job.runAt ?? 0) > soonest) continue;
-      last = job;
-      seen ??= new Set();
-      const level = `${job.priority} ${job.queue}`;
-      if (seen.has(level)) continue;
-      seen.add(level);
-      const wake = { kind: "work", queue: job.queue, priority: job.priority } as const;
-      if (told) this.#store.wakeHere(wake);
-      else this.#store.wake(wake);
-    }
   }
 }
 

@@ -150,7 +150,7 @@ export type { EventLog, EventLogOptions, EventLogQuery, LoggedEvent } from "./ob
 export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from "./observe/job-log.ts";
 export { health, latency, readiness } from "./observe/health.ts";
 export type { Health, Latency } from "./observe/health.ts";
-export type { CancelOutcome, DeleteOutcome, JobPage, RetryOutcome } from "./storage/store.ts";
+export type { CancelOutcome, DeleteOutcome, JobPage, RetryOutcome } from "./operate/store.ts";
 export type { DutyState, PruneReport } from "./upkeep/store.ts";
 export type { WorkerState } from "./lease/store.ts";
 export type { Hold, LanePage, LaneState, QueueCounts, QueueState } from "./limits/store.ts";

@@ -12,7 +12,7 @@ import { consoleLogger, type Logger, safely } from "./logger.ts";
 import { type Duration, durationMs } from "./values/duration.ts";
 import { checkSchema } from "./values/name.ts";
 import { checkInteger, checkOptions } from "./values/options.ts";
-import type { ClaimScope } from "./storage/store.ts";
+import type { ClaimScope } from "./jobs/claim-scope.ts";
 
 /**
  * What `open` takes besides the database's address.

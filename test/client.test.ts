@@ -55,7 +55,7 @@ onEveryStore((target) => {
   describe("trying again", () => {
     test("[A8] two conflicts are three calls and one job; a unique violation is one call", async () => {
       const busy = new StoreError("DATABASE_BUSY", "locked");
-      const { hf, clock, fresh, calls } = await failing(target, "enqueue", [busy, busy]);
+      const { hf, clock, fresh, calls } = await failing(target, "newJobs.enqueue", [busy, busy]);
       const result = hf.enqueue(plain, 1);
       await clock.advance(99);
       expect(calls()).toBe(1);
@@ -66,7 +66,7 @@ onEveryStore((target) => {
       expect(calls()).toBe(3);
       expect(await rows(fresh, "job")).toBe(1);
       const violation = Object.assign(new Error("duplicate key"), { code: "23505" });
-      const second = await failing(target, "enqueue", [violation]);
+      const second = await failing(target, "newJobs.enqueue", [violation]);
       expect(await refusal(second.hf.enqueue(plain, 1))).toBe(violation);
       expect(second.calls()).toBe(1);
     });
@@ -78,7 +78,7 @@ onEveryStore((target) => {
       "a commit of %s jobs whose answer was lost is sent again and is made once",
       async ([, one, two]) => {
         const unknown = new StoreError("CONNECTION_LOST", "the answer was lost");
-        const { hf, clock, fresh, calls } = await failing(target, "enqueue", [unknown], "after");
+        const { hf, clock, fresh, calls } = await failing(target, "newJobs.enqueue", [unknown], "after");
         const results = Promise.all([hf.enqueue(plain, 1, one), hf.enqueue(plain, 2, two)]);
         expect((await advancing(clock, results)).map(({ status }) => status)).toEqual([
           "enqueued",
@@ -91,12 +91,12 @@ onEveryStore((target) => {
 
     test("reads wait out a lost connection, and give up at the deadline", async () => {
       const lost = new StoreError("CONNECTION_LOST", "gone");
-      const { hf, clock, calls } = await failing(target, "count", [lost, lost]);
+      const { hf, clock, calls } = await failing(target, "jobs.count", [lost, lost]);
       expect(await advancing(clock, hf.jobs.count())).toBe(0);
       expect(calls()).toBe(3);
       const away = await failing(
         target,
-        "count",
+        "jobs.count",
         Array.from({ length: 1_000 }, () => lost),
       );
       const never = refusal(away.hf.jobs.count());
@@ -110,7 +110,7 @@ onEveryStore((target) => {
     test.for(["before", "after"] as const)(
       "[D18] a settle that fails twice, %s it was written, is done once",
       async (when) => {
-        const { hf, clock, calls } = await failing(target, "settle", [away, away], when);
+        const { hf, clock, calls } = await failing(target, "settles.settle", [away, away], when);
         const { id } = await hf.enqueue(plain, 1);
         const [lease] = await hf.lease({ for: "1m" });
         await advancing(clock, lease?.done("once") ?? Promise.resolve());
@@ -122,7 +122,7 @@ onEveryStore((target) => {
     test("a settle is given up when the lease has passed", async () => {
       const { hf, clock } = await failing(
         target,
-        "settle",
+        "settles.settle",
         Array.from({ length: 1_000 }, () => away),
       );
       await hf.enqueue(plain, 1);

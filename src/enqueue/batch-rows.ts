@@ -15,7 +15,8 @@ import { HIGHEST_ID, isId } from "../values/id.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import { enqueueWithAfter } from "./dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
-import { eachIdOnce, type PlacedJob } from "./insert.ts";
+import type { PlacedJob } from "./placed-jobs.ts";
+import { eachIdOnce } from "./unique-keys.ts";
 import { flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** Members that a page looks at in all, and one batch of it at least. */

@@ -12,7 +12,8 @@ import { UsageError } from "../errors.ts";
 import type { EndState, Enqueued } from "../jobs/job.ts";
 import { appendFailure } from "../jobs/failure.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
-import { enqueueScript, type PlacedJob } from "./insert.ts";
+import type { PlacedJob } from "./placed-jobs.ts";
+import { enqueueScript } from "./unique-keys.ts";
 import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
 /** An end that others may wait for. */

@@ -1,10 +1,9 @@
 /**
  * One checked job: from what a caller asks for to the row that the store writes.
  *
- * Invariants: everything is checked here, before anything is written; the plain case (a definition without key or
- * lane, no options) computes nothing but the text and the id. What neither the caller nor the definition states
- * stays null, for the definition of whoever runs the job to fill.
- * Not here: schemas and middleware (enqueue.ts), conflicts of keys (the store).
+ * Invariants: everything is checked here, before anything is written. An option that neither the caller nor the definition
+ * states stays null, for the definition of the process that runs the job to fill.
+ * Not here: a job without options, key and lane (enqueue.ts), conflicts of keys (unique-keys.ts).
  */
 import type { Clock } from "../clock.ts";
 import {
@@ -39,7 +38,7 @@ export interface NewJobDeps {
 export const NO_OPTIONS: EnqueueOptions = Object.freeze({});
 
 const defaultQueue = "default";
-const inputCodes = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
+export const INPUT_CODES = { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" } as const;
 
 /** The job, or an error for the first thing that is wrong with it. `given` has been checked for unknown keys. */
 export function newJob(
@@ -50,28 +49,9 @@ export function newJob(
   parentId: string | null,
   deps: NewJobDeps,
 ): NewJob {
-  const text = encodeJson(input, "input", deps.maxPayloadBytes, inputCodes);
+  const text = encodeJson(input, "input", deps.maxPayloadBytes, INPUT_CODES);
   const queue = queueOf(name, job, given, deps.route);
   const row = job?.row;
-  if (given === NO_OPTIONS && job !== null && job.unique === null && job.lane === null) {
-    return {
-      id: deps.newId(),
-      name,
-      queue,
-      priority: job.priority,
-      input: text,
-      delayMs: null,
-      runAt: null,
-      maxAttempts: job.row.maxAttempts,
-      timeoutMs: job.row.timeoutMs,
-      unique: null,
-      lane: null,
-      context: null,
-      parentId,
-      deadlineAt: null,
-      extras: job.row.extras,
-    };
-  }
   if (given.delay !== undefined && given.at !== undefined) {
     throw new UsageError("BAD_OPTION", "Give either delay (a duration) or at (an instant), not both.", {
       details: { option: "at" },
@@ -172,7 +152,7 @@ export function checkCycles(jobs: readonly NewJob[]): void {
   }
 }
 
-function queueOf(
+export function queueOf(
   name: string,
   job: AnyContract | null,
   given: EnqueueOptions,

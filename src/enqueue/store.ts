@@ -1,5 +1,16 @@
-/** The contract of the kinds that workers have registered. kind-rows.ts keeps it for both databases. */
-import type { LaneLimits } from "../jobs/job.ts";
+/** The contracts of new jobs (kept by insert.ts) and of the kinds that workers have registered (kind-rows.ts). */
+import type { Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
+import type { UserTx } from "../storage/user-tx.ts";
+
+/** New jobs. */
+export interface NewJobStore {
+  /**
+   * Writes the batch in one transaction, in order; `tx` makes it part of the user's. Retrying the same ids is harmless.
+   * `onTold` is called when the commit has told other processes of it too: then only this one is left to be told. `resent`: the
+   * same batch was sent before, and nobody knows what came of that; a job that has ended since, and is deleted, does not come back.
+   */
+  enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void, resent?: boolean): Promise<Enqueued[]>;
+}
 
 export interface KindInfo {
   /** The definition computes a unique key from the input. */

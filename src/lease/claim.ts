@@ -1,48 +1,49 @@
 /**
- * Claiming: jobs without limits by one statement, jobs with a lane, a limited queue or a budget by a script under locks.
+ * Claims: jobs without limits by one statement (jobs/plain-claim.ts), jobs with a lane, a limited queue or a budget by a script under locks.
  *
- *   claim ─┬─ plain: where the last claim got to (cursor) ─ nothing there ─▶ look back: every level in scope
- *          └─ gated: one transaction (limits/limited-claim.ts)            by turns, so that neither keeps the other waiting
+ *   claim ─┬─ no limits in scope: the plain claim
+ *          └─ else: the plain claim, and one transaction for jobs under limits (limits/limited-claim.ts), by turns
  *   claimBudgeted: one transaction that takes a budget's tokens too (limits/budget-claim.ts)
  *   peek: when a claim would find something
  *
- * Invariants: what the first half of a claim brought is handed over, whatever becomes of the second; a queue whose limits
+ * Invariants: the jobs of the first half of a claim are handed over, whatever becomes of the second; a queue whose limits
  * this process does not know yet is left alone by the statement itself.
- * Not here: what to claim and when (worker/claimer.ts), which levels a claim looks at (jobs/claim-cursor.ts).
+ * Not here: when to claim (worker/claimer.ts).
  */
 import type { Clock } from "../clock.ts";
-import { type ClaimedJob, WAITING_AT } from "../jobs/job.ts";
-import { slowestLately } from "../limits/rules/rate-window.ts";
-import type { ClaimCursor, ClaimScope, Peek, Store, StoreEvents } from "../storage/store.ts";
-import { budgetClaim } from "../limits/budget-claim.ts";
-import type { Call, Row } from "../storage/catalogue.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
+import type { ClaimedJob } from "../jobs/job.ts";
+import type { Lines } from "../jobs/job-types.ts";
 import {
-  claimedJobs,
   aMomentBefore,
-  asksOf,
-  completeInMs,
+  claimedJob,
+  dueAtIn,
   isBarren,
   knownLevels,
   movePast,
   partOf,
+  PlainClaims,
+  type PlainClaimsDeps,
+  type PlainPeek,
   scopeParams,
-  unknownLines,
   without,
-} from "../jobs/claim-cursor.ts";
+} from "../jobs/plain-claim.ts";
+import { flag, number, text } from "../jobs/rows.ts";
+import { budgetClaim } from "../limits/budget-claim.ts";
+import type { Gates } from "../limits/gates.ts";
+import { gatedClaim, type GatedClaim, LIMITED } from "../limits/limited-claim.ts";
+import { slowestLately } from "../limits/rules/rate-window.ts";
+import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import { gatedClaim, type GatedClaim, type Gates, LIMITED } from "../limits/limited-claim.ts";
-import type { Lines } from "../jobs/job-types.ts";
-import { claimedJob, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+import type { StoreEvents } from "../storage/store.ts";
+import type { ClaimStore, Peek } from "./store.ts";
 
-export interface ClaimsDeps {
-  readonly driver: Driver;
-  readonly clock: Clock;
-  readonly lines: Lines;
+export interface ClaimsDeps extends PlainClaimsDeps {
   readonly gates: Gates;
   readonly warn: StoreEvents["onWarning"];
 }
 
-export class Claims {
+export class Claims extends PlainClaims implements ClaimStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #lines: Lines;
@@ -53,6 +54,7 @@ export class Claims {
   #gatedTurn = 0;
 
   constructor({ driver, clock, lines, gates, warn }: ClaimsDeps) {
+    super({ driver, clock, lines });
     this.#driver = driver;
     this.#clock = clock;
     this.#lines = lines;
@@ -63,13 +65,30 @@ export class Claims {
   async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
     const gates = this.#gates.concern(scope);
-    if (gates === null) return this.#claimPlain(session, scope, cursor);
+    if (gates === null) return this.claimPlain(session, scope, cursor);
+    return this.#claimBoth(session, scope, cursor, gates);
+  }
+
+  async peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek> {
+    const now = this.#driver.now();
+    const { laned, limited, ...plain } = await this.peekPlain(scope, cursor, now);
+    this.#gates.learn({ laned, limited }, this.#clock.monotonic());
+    return this.#gates.concern(scope) === null ? plain : this.#peekBoth(plain, scope, cursor, now);
+  }
+
+  /** Jobs with a lane or of a limited queue, and those without. */
+  async #claimBoth(
+    session: number,
+    scope: ClaimScope,
+    cursor: ClaimCursor,
+    gates: { readonly laned: boolean; readonly limited: boolean },
+  ): Promise<ClaimedJob[]> {
     // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
     cursor.lanesFirst = cursor.lanesFirst !== true;
     const askedAt = this.#clock.monotonic();
     // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
     const barren = isBarren(cursor, this.#clock.monotonic());
-    const plain = (rest: ClaimScope) => this.#claimPlain(session, rest, cursor);
+    const plain = (rest: ClaimScope) => this.claimPlain(session, rest, cursor);
     const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
     const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
     const jobs = await first(scope);
@@ -123,7 +142,7 @@ export class Claims {
     return this.#limitedJobs(claim, { session, sentAt });
   }
 
-  claimBudgeted: Store["claimBudgeted"] = async (session, given, budget, cursor) => {
+  claimBudgeted: ClaimStore["claimBudgeted"] = async (session, given, budget, cursor) => {
     if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
     const scope = { ...given, names: budget.names };
     this.#budgetTurn += 1;
@@ -169,9 +188,7 @@ export class Claims {
       this.#warn(`${strays} rows of "ready" had no row in "job" and could not run. They were deleted.`, {
         count: strays,
       });
-    const unknown = unknownLines(rows, this.#lines);
-    if (unknown.length > 0)
-      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
+    await this.learnLines(rows);
     const jobs = new Map<Row, ClaimedJob>();
     for (const row of rows) {
       const line = this.#lines.name(number(row, "line"));
@@ -195,66 +212,23 @@ export class Claims {
     return [...jobs.values()];
   }
 
-  async #claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
-    const { queues, names, direction } = scopeParams(scope);
-    if (queues.length === 0) return [];
-    const now = this.#driver.now();
-    const asks = asksOf(scope, cursor, () => this.#clock.monotonic());
-    let ask = asks.next();
-    while (ask.done !== true) {
-      const { levels, onward } = ask.value;
-      const [level] = levels;
-      const call: Call<"claim" | "claimLevel"> =
-        onward && levels.length === 1
-          ? { name: "claimLevel", params: { now, session, ...level } }
-          : { name: "claim", params: { now, session, names, direction, queues: ask.value.queues, levels } };
-      ask = asks.next(await this.#driver.write(call, "claim"));
-    }
-    return this.#handOver(ask.value, session, scope, cursor);
-  }
-
-  async #handOver(
-    rows: Row[],
-    session: number,
+  /** At the same instant, or a job that is due by the second look would not be due by the first one's `now`. */
+  async #peekBoth(
+    plain: Omit<PlainPeek, "laned" | "limited">,
     scope: ClaimScope,
-    cursor: ClaimCursor,
-  ): Promise<ClaimedJob[]> {
-    const unknown = unknownLines(rows, this.#lines);
-    if (unknown.length > 0)
-      this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids: unknown } }, "claim"));
-    return claimedJobs(rows, session, scope, cursor, this.#lines);
-  }
-
-  async peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek> {
-    const { queues, names, direction } = scopeParams(scope);
-    // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
-    const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
+    cursor: ClaimCursor | undefined,
+    now: number | null,
+  ): Promise<Peek> {
     const startedMs = this.#clock.monotonic();
-    const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
-    const levelsOf = (known: ClaimCursor | undefined) =>
-      known === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, known));
-    const ask = { now: this.#driver.now(), queues, names, direction };
-    const call: Call = { name: "peek", params: { ...ask, levels: levelsOf(cursor), channel, message } };
-    const [row] = await this.#driver.read(call, "claim");
-    const queuesOf = (column: string) => JSON.parse(text(row as Row, column)) as string[];
-    this.#gates.learn({ laned: queuesOf("laned"), limited: queuesOf("limited") }, this.#clock.monotonic());
-    let gatedAt: number | null = null;
-    if (this.#gates.concern(scope) !== null) {
-      const levels = levelsOf(cursor && partOf(cursor, LIMITED));
-      const [gated] = await this.#driver.read({ name: "peekGated", params: { ...ask, levels } }, "claim");
-      gatedAt = maybeNumber(gated as Row, "due_at");
-    }
+    const complete = plain.completeInMs === null;
+    const part = cursor === undefined || complete ? undefined : partOf(cursor, LIMITED);
+    const levels = part === undefined ? [] : aMomentBefore(knownLevels(scope, part));
+    const params = { now, ...scopeParams(scope), levels };
+    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
     const endedMs = this.#clock.monotonic();
-    if (cursor !== undefined && leftMs === 0)
-      Object.assign(cursor, { peekedAt: endedMs, peekMs: endedMs - startedMs });
-    const dueAt = earliest(maybeNumber(row as Row, "due_at"), gatedAt);
-    return {
-      now: number(row as Row, "now"),
-      dueAt: dueAt === null || dueAt >= WAITING_AT ? null : dueAt,
-      expiresAt: maybeNumber(row as Row, "expires_at"),
-      completeInMs: leftMs === 0 ? null : leftMs,
-      draining: maybeText(row as Row, "draining") === null ? [] : queuesOf("draining"),
-    };
+    if (cursor !== undefined && complete)
+      Object.assign(cursor, { peekedAt: endedMs, peekMs: (cursor.peekMs ?? 0) + endedMs - startedMs });
+    return { ...plain, dueAt: earliest(plain.dueAt, dueAtIn(row as Row)) };
   }
 }
 

@@ -18,7 +18,8 @@ import type { Backoff } from "../jobs/backoff.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import type { Retry } from "../storage/retry-calls.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Outcome, Settlement } from "../jobs/outcome.ts";
 import { decide, policyFor } from "../jobs/transition.ts";
 import { HeldJobs, reconcile, unknownTokens } from "./reconciler.ts";
@@ -173,7 +174,7 @@ export class LeaseSession {
     if (this.#unsure) await this.#compare();
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     this.#unsure = true;
-    const claimed = await this.#deps.store.claim(this.#session, scope, cursor);
+    const claimed = await this.#deps.store.claims.claim(this.#session, scope, cursor);
     this.#unsure = cursor.failed !== undefined;
     return claimed;
   }
@@ -191,7 +192,7 @@ export class LeaseSession {
   async renew(job: ClaimedJob): Promise<LeaseRenewal> {
     const sentAt = this.#deps.clock.monotonic();
     const wallAt = this.#deps.clock.now();
-    const renewal = await this.#deps.retry.repeatable(() => this.#deps.store.renew(this.#session));
+    const renewal = await this.#deps.retry.repeatable(() => this.#deps.store.sessions.renew(this.#session));
     if (!renewal.alive) throw this.#lost(job);
     if (unknownTokens(renewal.claims, this.#known()).length > 0) this.#compareSoon();
     this.#renewedAt = sentAt;
@@ -385,7 +386,7 @@ export class LeaseSession {
     try {
       // Jobs of a closed session are taken over like those of a dead holder, but a lost answer is no crash.
       if (this.#unsure) await this.#deps.retry.repeatable(() => this.#compare());
-      await this.#deps.store.closeSession(this.#session);
+      await this.#deps.store.sessions.close(this.#session);
     } catch {
       // It ends by itself when its time has passed.
     }

@@ -22,7 +22,8 @@ import { describeFailure } from "../jobs/failure.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
-import type { ClaimScope, SessionInfo } from "../storage/store.ts";
+import type { ClaimScope } from "../jobs/claim-scope.ts";
+import type { SessionInfo } from "./store.ts";
 import type { Outcome } from "../jobs/outcome.ts";
 import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
 
@@ -57,14 +58,14 @@ const straysMs = 40_000;
 export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps): Promise<Lease[]> {
   const { scope, forMs } = checkLeaseOptions(options, deps.order);
   const { store, retry } = deps;
-  const seen = await retry.repeatable(() => store.peek(scope));
+  const seen = await retry.repeatable(() => store.claims.peek(scope));
   const orphaned = seen.expiresAt !== null && seen.expiresAt <= seen.now;
   const taken = orphaned || (await areStrays(deps)) ? await reapOnce(deps) : 0;
   // An empty look opens no session: polling an empty queue writes nothing.
   if (!orphaned && taken === 0 && (seen.dueAt === null || seen.dueAt > seen.now)) return [];
   const takenAt = deps.clock.monotonic();
   const info = sessionInfo(scope, forMs, deps);
-  const session = await retry.repeatable(() => store.openSession(info));
+  const session = await retry.repeatable(() => store.sessions.open(info));
   const holder = new LeaseSession(session, info.workerId, forMs, takenAt, deps);
   const claimed = await holder.claim(scope);
   return claimed.map(({ job, input, step }) => {

@@ -20,7 +20,7 @@ import type { Transition } from "../jobs/outcome.ts";
 import { decide, policyFor, UNHEARD } from "../jobs/transition.ts";
 
 export interface ReaperDeps {
-  readonly store: Pick<Store, "orphans" | "takeOver" | "burySessions">;
+  readonly store: Pick<Store, "sessions" | "settles">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -43,7 +43,7 @@ const mostPages = 20;
 export async function reapOnce(deps: ReaperDeps): Promise<number> {
   let taken = 0;
   for (let pages = 0; pages < mostPages; pages++) {
-    const orphans = await deps.store.orphans(page);
+    const orphans = await deps.store.sessions.orphans(page);
     if (orphans.length === 0) break;
     const env = { now: () => deps.clock.now(), random: deps.random };
     const transitions = orphans.map((job) =>
@@ -54,14 +54,14 @@ export async function reapOnce(deps: ReaperDeps): Promise<number> {
         env,
       ),
     );
-    const moved = await deps.store.takeOver(transitions);
+    const moved = await deps.store.settles.takeOver(transitions);
     taken += moved.size;
     tell(deps, orphans, transitions, moved);
     // Somebody else takes over the same ones, or they came back to life: no use in asking for them again.
     if (moved.size === 0 || orphans.length < page) break;
   }
   // A session stays open until it is buried, also one that held nothing: each look would find that it has ended.
-  await deps.store.burySessions();
+  await deps.store.sessions.forgetDead();
   return taken;
 }
 

@@ -42,7 +42,7 @@ export class HeldJobs {
 }
 
 export interface ReconcilerDeps {
-  readonly store: Pick<Store, "renew" | "heldUnder" | "settle">;
+  readonly store: Pick<Store, "sessions" | "settles">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -59,11 +59,11 @@ export interface ReconcilerDeps {
  */
 export async function reconcile(deps: ReconcilerDeps, session: number): Promise<number> {
   const { store, clock, random, log, workerId, definitions } = deps;
-  const { alive, claims } = await store.renew(session);
+  const { alive, claims } = await store.sessions.renew(session);
   if (!alive) return 0; // whoever renews the session finds out
   const suspects = unknownTokens(claims, deps.known());
   if (suspects.length === 0) return 0;
-  const rows = await store.heldUnder(session, suspects);
+  const rows = await store.sessions.heldUnder(session, suspects);
   const known = deps.known();
   const unknown = rows.filter((job) => !known.has(job));
   if (unknown.length === 0) return 0;
@@ -72,7 +72,7 @@ export async function reconcile(deps: ReconcilerDeps, session: number): Promise<
     decide(job, UNHEARD, policyFor(job, definitions.get(job.name) ?? null, null), env),
   );
   const spent = suspects.filter((token) => !known.hasToken(token));
-  const released = await store.settle(session, transitions, spent);
+  const released = await store.settles.settle(session, transitions, spent);
   if (released.size === 0) return 0;
   log.warn(
     { worker: workerId, session, jobs: released.size },

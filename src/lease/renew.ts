@@ -2,7 +2,7 @@
  * Renewing a session: one statement and one reading of its answer, for the store and for the renewing thread, which has
  * a connection of its own that can do nothing else (storage/sqlite/renewal-connection.ts, storage/postgres/renewal-connection.ts).
  */
-import type { Renewal } from "../storage/store.ts";
+import type { Renewal } from "./store.ts";
 import type { Call, Row } from "../storage/catalogue.ts";
 import { flag, maybeNumber, text } from "../jobs/rows.ts";
 

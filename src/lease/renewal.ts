@@ -20,7 +20,9 @@ import type { Clock, Timer } from "../clock.ts";
 import { type ErrorCode, HoldfastError } from "../errors.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
-import type { Renewal, RenewalTarget, Store } from "../storage/store.ts";
+import type { Renewal } from "./store.ts";
+import type { RenewalTarget } from "../storage/driver.ts";
+import type { Store } from "../storage/store.ts";
 
 /** What the holder of a session hears. */
 export interface RenewalListener {
@@ -33,7 +35,7 @@ export interface RenewalListener {
 }
 
 export interface RenewalDeps {
-  readonly store: Pick<Store, "renew" | "renewalTarget">;
+  readonly store: Pick<Store, "sessions" | "renewalTarget">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly session: number;
@@ -145,7 +147,7 @@ class MainRenewal implements RenewalHandle {
     const sentAt = clock.monotonic();
     let nextMs = beatMs + aheadMs;
     try {
-      const renewal = await store.renew(session, aheadMs);
+      const renewal = await store.sessions.renew(session, aheadMs);
       if (!this.#stopped) this.#heard(renewal, sentAt, aheadMs);
     } catch (error) {
       nextMs = retryMs(beatMs);

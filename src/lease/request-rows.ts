@@ -13,14 +13,14 @@
  * (promise B6: the next claim is not cancelled by it). The mark decides, and goes with the claim: it is on the row that the asking
  * and the giving back both lock, so neither can miss the other, and no later life of the job finds one. A pause does not take the
  * place of a cancel; what is paused keeps its attempts, steps and unique key.
- * Not here: cancelling (operate/job-rows.ts), stopping before the next step (workflows/run.ts).
+ * Not here: stopping before the next step (workflows/run.ts).
  */
 import { isId } from "../values/id.ts";
-import type { PauseOutcome, ResumeOutcome } from "../storage/store.ts";
-import type { Script } from "../storage/catalogue.ts";
+import type { CancelOutcome, PauseOutcome, ResumeOutcome } from "../operate/store.ts";
+import type { Row, Script } from "../storage/catalogue.ts";
 import { ringLanes } from "../enqueue/dependency-rows.ts";
-import { askHolders, cancelScript } from "../operate/job-rows.ts";
-import { flag, number, text } from "../jobs/rows.ts";
+import { appendFailure } from "../jobs/failure.ts";
+import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
 /** `ready.wish`: what is wished of the claim that holds the job. */
 export const PAUSE = 1;
@@ -69,6 +69,100 @@ export function* grantScript(given: readonly GivenBack[], now: number | null, at
     }
   }
   return { watched, woken, asked };
+}
+
+/**
+ * Cancels: what has not started, or sleeps, ends at once; a running job's holder is asked; a run with steps to undo goes
+ * back to the line for that (unless `undo` is false: then only what nobody runs is ended).
+ */
+export function* cancelScript(
+  ids: readonly string[],
+  reason: string,
+  now: number | null,
+  at: number,
+  undo = true,
+): Script<{ outcomes: Map<string, CancelOutcome>; asked: Set<number>; watched: string[]; undoing: boolean }> {
+  const wanted = ids.filter(isId);
+  const rows = yield { name: "lockQueued", params: { ids: wanted } };
+  const running = rows.filter((row) => row["token"] !== null);
+  const idle = rows.filter((row) => row["token"] === null);
+  const begun = undo ? idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id")) : [];
+  const found = begun.length === 0 ? [] : yield { name: "undoable", params: { ids: begun } };
+  const undoable = new Set(found.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
+  // What is being undone ends by itself; to end it now would leave the rest of its steps as they are.
+  const undoing = new Set(found.filter((row) => flag(row, "undoing")).map((row) => text(row, "id")));
+  const queued = idle.filter((row) => !undoable.has(text(row, "id")) && !undoing.has(text(row, "id")));
+  let watched: string[] = [];
+  if (undoable.size > 0) {
+    const undos = idle
+      .filter((row) => undoable.has(text(row, "id")))
+      .map((row) => ({
+        id: text(row, "id"),
+        state: "cancelled",
+        output: JSON.stringify(cancelled(row, reason, at)),
+      }));
+    const woken = undos.map(({ id }) => ({ id, met: 0, wake: true }));
+    yield { name: "startUndo", params: { now, rows: undos } };
+    yield { name: "resumeQueued", params: { now, ids: undos.map(({ id }) => id) } };
+    yield { name: "release", params: { now, rows: woken } };
+    const again = undos.map(({ id }) => id);
+    yield { name: "runNow", params: { now, ids: again } };
+    yield { name: "ringJobs", params: { ids: again } };
+  }
+  // One that was paused, or put out of reach for this cancel's sake, goes on undoing.
+  const freed =
+    undoing.size === 0 ? [] : yield { name: "resumeQueued", params: { now, ids: [...undoing].sort() } };
+  yield* ringLanes(freed);
+  if (queued.length > 0) {
+    const ended = queued.map((row) => ({
+      id: text(row, "id"),
+      state: "cancelled",
+      errors: cancelled(row, reason, at),
+    }));
+    const keyed = queued.filter((row) => row["key"] !== null).map((row) => text(row, "id"));
+    const over = yield { name: "endQueued", params: { now, rows: ended, keyed } };
+    watched = over.filter((row) => flag(row, "watched")).map((row) => text(row, "id"));
+  }
+  // Who does not want steps undone asks nobody: a holder that hears of it would undo them.
+  if (undo) yield* askHolders(running, { reason, pause: false }, now);
+  const live = new Map<string, CancelOutcome>();
+  for (const row of queued) live.set(text(row, "id"), "cancelled");
+  for (const row of running) live.set(text(row, "id"), "cancel_requested");
+  for (const id of [...undoable, ...undoing]) live.set(id, "cancel_requested");
+  const rest = wanted.filter((id) => !live.has(id));
+  const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
+  for (const row of over) live.set(text(row, "id"), "ended");
+  return {
+    outcomes: new Map(ids.map((id) => [id, live.get(id) ?? "not_found"])),
+    asked: new Set(undo ? running.map((row) => number(row, "session")) : []),
+    watched,
+    undoing: undoable.size > 0 || freed.length > 0,
+  };
+}
+
+function cancelled(row: Row, reason: string, at: number): string {
+  return appendFailure(maybeText(row, "errors"), {
+    at,
+    attempt: number(row, "attempt"),
+    message: reason,
+    stack: null,
+  });
+}
+
+/** Writes down what is wished of running jobs (lease/request-rows.ts). */
+export function* askHolders(
+  running: readonly Row[],
+  wish: { readonly reason: string; readonly pause: boolean },
+  now: number | null,
+): Script<void> {
+  if (running.length === 0) return;
+  const rows = running.map((row) => ({
+    id: text(row, "id"),
+    session: number(row, "session"),
+    token: number(row, "token"),
+    ...wish,
+  }));
+  yield { name: "askHolder", params: { now, rows } };
 }
 
 /** Pauses: what nobody runs waits to be resumed from here on; a running job's holder is asked. */

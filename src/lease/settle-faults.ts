@@ -18,7 +18,7 @@ import type { Store } from "../storage/store.ts";
 import { isAway, isRowsFault, troubleOf } from "../storage/trouble.ts";
 
 export interface SettleFaultsDeps {
-  readonly store: Pick<Store, "settle" | "list" | "workflows">;
+  readonly store: Pick<Store, "settles" | "jobs" | "workflows">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -182,7 +182,7 @@ export class SettleFaults {
     const ids = missing.map(({ job }) => job.id);
     let rows: Map<string, Job>;
     try {
-      const page = await store.list({ ids }, { limit: ids.length, cursor: null });
+      const page = await store.jobs.list({ ids }, { limit: ids.length, cursor: null });
       rows = new Map(page.jobs.map((job) => [job.id, job]));
     } catch {
       return new Set(ids);

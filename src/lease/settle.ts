@@ -1,12 +1,12 @@
 /**
- * Settling: what jobs/transition.ts has decided about claimed jobs becomes rows, under the claim's token and its session's life.
+ * Settling: the transitions that jobs/transition.ts has decided become rows, under the claim's token and its session's life.
  *
- *   settle ─┬─ all done, nothing to free ─▶ one statement (doneAlike, done)
+ *   settle ─┬─ all done, nothing to free ─▶ one statement (plain-settle.ts)
  *           └─ else ─▶ end · again · wait · undo in one transaction
- *   either gives back what jobs with limits were counted in (limits/limited-claim.ts), and then lets go who waits for their ends
+ *   either returns what jobs with limits were counted in (limits/limited-claim.ts), and then releases the jobs that wait for their ends
  *   takeOver: the same for jobs of dead sessions; wrest: for one that is taken out of its holder's hands
  *
- * Invariants: a row moves only for whoever holds it; spent claims go with the last statement; batches go in id order.
+ * Invariants: a row moves only for its holder; spent claims go with the last statement; batches go in id order.
  * Not here: what becomes of a job (jobs/transition.ts), when batches are written (settler.ts).
  */
 import type { Clock } from "../clock.ts";
@@ -15,14 +15,31 @@ import type { Transition } from "../jobs/outcome.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Wake } from "../storage/wake.ts";
 import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts";
+import type { SettleStore } from "./store.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
 import { type Flows, suspendScript } from "../workflows/step-rows.ts";
 import { uncount } from "../limits/limited-claim.ts";
-import { flag, text } from "../jobs/rows.ts";
+import { text } from "../jobs/rows.ts";
+import {
+  areDone,
+  doneCall,
+  type End,
+  ids,
+  inIdOrder,
+  isCounted,
+  isWatched,
+  named,
+  PlainSettles,
+} from "./plain-settle.ts";
 import { type Granted, type GivenBack, grantScript } from "./request-rows.ts";
 
-type SettleName = "end" | "endOrphans" | "again" | "againOrphans";
+/** The statements for jobs that are held, and for orphans. */
+const HELD = { end: "end", again: "again" } as const;
+const ORPHANED = { end: "endOrphans", again: "againOrphans" } as const;
+type Names = typeof HELD | typeof ORPHANED;
+type SettleName = Names[keyof Names];
+
 const RESOLVE_TRIES = 5;
 const RESOLVE_AGAIN_MS = 500;
 
@@ -33,13 +50,14 @@ export interface SettlesDeps {
   readonly wake: (wake: Wake) => void;
 }
 
-export class Settles {
+export class Settles extends PlainSettles implements SettleStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #flows: Flows;
   readonly #wake: (wake: Wake) => void;
 
   constructor({ driver, clock, flows, wake }: SettlesDeps) {
+    super(driver);
     this.#driver = driver;
     this.#clock = clock;
     this.#flows = flows;
@@ -51,7 +69,10 @@ export class Settles {
     transitions: readonly Transition[],
     spent: readonly number[],
   ): Promise<Set<string>> {
-    return this.#apply({ end: "end", again: "again" }, { session }, transitions, spent);
+    const sorted: readonly Transition[] = inIdOrder(transitions);
+    if (!areDone(sorted)) return this.#applyMixed(HELD, { session }, sorted, spent);
+    if (sorted.some(isCounted)) return this.#settleCounted(session, sorted, spent);
+    return this.settleDone(session, sorted, spent);
   }
 
   /** A job's end in a transaction of its user's. */
@@ -76,7 +97,7 @@ export class Settles {
       // What is being undone is not cancelled once more, and who gives it up says so.
       return one.state === "cancelled" ? onceMore(one) : { ...one, errors: notUndone(one, at) };
     });
-    return this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, given, []);
+    return this.#applyMixed(ORPHANED, {}, inIdOrder(given), []);
   }
 
   /** As whoever holds them would end them; where that one has died, as whoever takes over. Nothing is undone. */
@@ -89,42 +110,33 @@ export class Settles {
       for (const id of await this.settle(session, ends, [])) moved.add(id);
       const rest = ends.filter(({ id }) => !moved.has(id));
       if (rest.length === 0) continue;
-      for (const id of await this.#apply({ end: "endOrphans", again: "againOrphans" }, {}, rest, []))
-        moved.add(id);
+      for (const id of await this.#applyMixed(ORPHANED, {}, inIdOrder(rest), [])) moved.add(id);
     }
+    const ended = given.filter(({ end }) => moved.has(end.id));
+    for (const session of new Set(ended.map((one) => one.session))) this.#wake({ kind: "cancel", session });
     return moved;
   }
 
-  async #apply(
-    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
-    fence: Params,
-    transitions: readonly Transition[],
-    spent: readonly number[],
-  ): Promise<Set<string>> {
-    // In id order, so that two batches with the same jobs cannot deadlock.
-    const sorted = [...transitions].sort((a, b) => (a.id < b.id ? -1 : 1));
-    const ended = sorted.filter((transition) => transition.move === "end");
-    const plain = ended.length === transitions.length && ended.every(isDone);
-    if (names.end === "end" && plain) return this.#done(ended, { ...fence, now: this.#driver.now(), spent });
-    return this.#applyMixed(names, fence, sorted, spent);
+  async progress(session: number, id: string, token: number, value: string): Promise<boolean> {
+    const params = { now: this.#driver.now(), session, id, token, value };
+    return (await this.#driver.write({ name: "progress", params })).length > 0;
   }
 
-  /** A batch of plain successes. */
-  async #done(ended: readonly (Transition & { move: "end" })[], params: Params): Promise<Set<string>> {
-    const { call, endedOf } = doneCall(ended, params);
+  /** Jobs that are done, of which some stand in counts of limits. */
+  async #settleCounted(
+    session: number,
+    ended: readonly End[],
+    spent: readonly number[],
+  ): Promise<Set<string>> {
+    const { call, endedOf } = doneCall(ended, { session, now: this.#driver.now(), spent });
     const counted = ended.filter(isCounted);
-    let rows: Row[];
-    if (counted.length === 0) rows = await this.#driver.write(call, "settle");
-    else {
-      const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
-        const rows = yield call;
-        return { rows, freed: yield* uncount(counted, endedOf(rows)) };
-      };
-      const settled = await this.#driver.transaction("settle", all, "settle");
-      this.#wakeFreed(settled.freed);
-      rows = settled.rows;
-    }
-    if (rows.length > 0) await this.#tellWatchers(ended, named(ended, rows));
+    const all = function* (): Script<{ rows: Row[]; freed: string[] }> {
+      const rows = yield call;
+      return { rows, freed: yield* uncount(counted, endedOf(rows)) };
+    };
+    const { rows, freed } = await this.#driver.transaction("settle", all, "settle");
+    this.#wakeFreed(freed);
+    await this.tellWatchers(ended, named(ended, rows.filter(isWatched)));
     return endedOf(rows);
   }
 
@@ -135,7 +147,7 @@ export class Settles {
 
   /** Anything but a batch of plain successes. */
   async #applyMixed(
-    names: { end: "end" | "endOrphans"; again: "again" | "againOrphans" },
+    names: Names,
     fence: Params,
     sorted: readonly Transition[],
     spent: readonly number[],
@@ -143,18 +155,16 @@ export class Settles {
     const undone = sorted.filter((transition) => transition.move === "end" && transition.undo === true);
     const ended = sorted.filter(
       (transition) => transition.move === "end" && transition.undo !== true,
-    ) as (Transition & {
-      move: "end";
-    })[];
+    ) as End[];
     const waits = sorted.filter((transition) => transition.move === "wait");
     const theirs = sorted.filter((transition) => transition.move === "none");
     const committed = theirs.map(({ id }) => id);
     // Places that a user's own transaction has freed: whoever waits for one may be in another process.
     if (theirs.some(isCounted)) this.#wake({ kind: "any" });
-    const again = [
+    const again = inIdOrder([
       ...sorted.filter((transition) => transition.move === "again"),
       ...undone.map(onceMore),
-    ].sort(byId);
+    ]);
     const now = this.#driver.now();
     const calls: Call<SettleName>[] = [];
     if (ended.length > 0 || (again.length === 0 && waits.length === 0)) {
@@ -203,7 +213,8 @@ export class Settles {
       this.#wakeFreed(settled.freed);
       await this.#tellGranted(settled.granted);
     }
-    const moved = await this.#tellWatchers(ended, rows);
+    await this.tellWatchers(ended, rows.filter(isWatched));
+    const moved = ids(rows);
     for (const id of committed) moved.add(id);
     return moved;
   }
@@ -219,22 +230,15 @@ export class Settles {
   }
 
   /** Lets go what waits for jobs that have just ended. A process that dies before this leaves it to the sweep. */
-  async #tellWatchers(
-    ended: readonly (Transition & { move: "end" })[],
-    rows: readonly Row[],
-  ): Promise<Set<string>> {
-    const watched = rows.filter((row) => row["watched"] === true || row["watched"] === 1);
-    if (watched.length > 0) {
-      const states = new Map(ended.map(({ id, state }) => [id, state]));
-      await this.tellEnds(
-        watched.flatMap((row): Ended[] => {
-          const id = text(row, "id");
-          const state = states.get(id);
-          return state === undefined ? [] : [{ id, state }];
-        }),
-      );
-    }
-    return ids(rows);
+  protected async tellWatchers(ended: readonly End[], watched: readonly Row[]): Promise<void> {
+    const states = new Map(ended.map(({ id, state }) => [id, state]));
+    await this.resolve(
+      watched.flatMap((row): Ended[] => {
+        const id = text(row, "id");
+        const state = states.get(id);
+        return state === undefined ? [] : [{ id, state }];
+      }),
+    );
   }
 
   /** Grants what is wished of jobs that are given back. */
@@ -249,24 +253,24 @@ export class Settles {
 
   async #tellGranted({ watched, woken, asked }: Granted): Promise<void> {
     for (const session of asked) this.#wake({ kind: "cancel", session });
-    await this.tellEnds(watched.map((id) => ({ id, state: "cancelled" })));
+    await this.resolve(watched.map((id) => ({ id, state: "cancelled" })));
     if (woken) this.#wake({ kind: "any" });
   }
 
   /** Lets go what waits for these, wherever they ended. */
-  async tellEnds(ended: readonly Ended[]): Promise<void> {
+  async resolve(ended: readonly Ended[]): Promise<void> {
     if (ended.length === 0) return;
-    await this.#resolve(ended, 1);
+    await this.#resolveEnds(ended, 1);
     this.#wake({ kind: "ended" });
   }
 
   /** Never rejects: the ends are written, and that is what the caller asked for. After the last try the sweep finds who waits. */
-  async #resolve(ended: readonly Ended[], tries: number): Promise<void> {
+  async #resolveEnds(ended: readonly Ended[], tries: number): Promise<void> {
     try {
       await this.#flows.resolve(ended);
     } catch {
       if (tries < RESOLVE_TRIES)
-        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolve(ended, tries + 1), {
+        this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolveEnds(ended, tries + 1), {
           unref: true,
         });
     }
@@ -275,7 +279,7 @@ export class Settles {
   #endCall(
     name: "end" | "endOrphans",
     fence: Params,
-    ended: readonly (Transition & { move: "end" })[],
+    ended: readonly End[],
     spent: readonly number[],
   ): Call<"end" | "endOrphans"> {
     const keyed = ended.filter(({ keyed }) => keyed).map(({ id }) => id);
@@ -283,30 +287,6 @@ export class Settles {
     const now = this.#driver.now();
     return { name, params: { ...fence, now, rows: ended.map(endRow), keyed, dropped, spent } };
   }
-}
-
-/** How a batch of plain successes is written, and which of them the answer says have ended. */
-function doneCall(
-  ended: readonly (Transition & { move: "end" })[],
-  params: Params,
-): { call: Call<"done" | "doneAlike">; endedOf: (rows: readonly Row[]) => Set<string> } {
-  const token = ended[0]?.token ?? null;
-  if (!ended.every((transition) => transition.token === token && transition.output === null)) {
-    const rows = ended.map(({ place, token, output }) => ({ place, token, output }));
-    return {
-      call: { name: "done", params: { ...params, rows } },
-      endedOf: (moved) => ids(named(ended, moved)),
-    };
-  }
-  const places = ended.map(({ place }) => place) as string[] | number[];
-  // What it names was watched, or was not its to end.
-  const endedOf = (rows: readonly Row[]): Set<string> => {
-    const missed = new Set(rows.filter((row) => !flag(row, "watched")).map((row) => row["place"]));
-    const moved = new Set<string>();
-    for (const { id, place } of ended) if (missed.size === 0 || !missed.has(place)) moved.add(id);
-    return moved;
-  };
-  return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
 }
 
 /** `Throttled` cools the whole queue down where the queue is set to: one step for each window, whoever comes first. */
@@ -321,27 +301,13 @@ function asked(rows: readonly Row[]): GivenBack[] {
     .map((row) => ({ id: text(row, "id"), token: null }));
 }
 
-/** It stands in counts of limits. */
-function isCounted(transition: Transition): boolean {
-  return transition.counted !== undefined;
-}
-
 function notUndone({ errors, attempt }: Transition, at: number): string {
   const message = "UNDO_FAILED: its workers died before its steps were compensated";
   return appendFailure(errors, { at, attempt, message, stack: null });
 }
 
-/** Nothing to free and nothing to drop: what becomes of most jobs. */
-function isDone(transition: Transition & { move: "end" }): boolean {
-  return transition.state === "done" && transition.keep && !transition.keyed;
-}
-
 function endsBadly(transition: Transition): boolean {
   return transition.move === "end" && transition.state !== "done";
-}
-
-function byId(a: { readonly id: string }, b: { readonly id: string }): number {
-  return a.id < b.id ? -1 : 1;
 }
 
 /** A run whose steps are to be undone goes back to the line, with its attempt, for whoever has its code. */
@@ -366,16 +332,6 @@ function onceMore(transition: Transition): Transition & { move: "again" } {
 function undoRow(transition: Transition): RowList[number] {
   const ended = transition.move === "end" ? transition : null;
   return { id: transition.id, state: ended?.state ?? "dead", output: JSON.stringify(ended?.errors ?? null) };
-}
-
-/** Rows that say which jobs they mean by their places, with the ids that these have. */
-function named(ended: readonly (Transition & { move: "end" })[], rows: readonly Row[]): Row[] {
-  const byPlace = new Map<unknown, string>(ended.map(({ place, id }) => [place, id]));
-  return rows.map((row) => ({ ...row, id: byPlace.get(row["place"]) }));
-}
-
-function ids(rows: readonly Row[]): Set<string> {
-  return new Set(rows.map((row) => text(row, "id")));
 }
 
 function endRow(transition: Transition & { move: "end" }): RowList[number] {

@@ -176,7 +176,7 @@ export class Settler {
     if (this.#lostSessions.has(session)) return onLost(batch.map(({ job }) => job));
     onSending?.(batch);
     const transitions = batch.map(({ transition }) => transition);
-    const moved = await store.settle(session, transitions, spent);
+    const moved = await store.settles.settle(session, transitions, spent);
     if (moved.size >= batch.length) onSettled(batch);
     else await this.#faults.answered(batch, moved);
   }

@@ -14,14 +14,12 @@ import { type Clock, sleep, type Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { type RenewalHandle, startRenewal } from "./renewal.ts";
-import type { Renewal, SessionInfo, Store } from "../storage/store.ts";
+import type { Renewal, SessionInfo } from "./store.ts";
+import type { Store } from "../storage/store.ts";
 import { isTold, troubleOf } from "../storage/trouble.ts";
 
 export interface TenancyDeps {
-  readonly store: Pick<
-    Store,
-    "dialect" | "openSession" | "closeSession" | "renew" | "renewalTarget" | "workers"
-  >;
+  readonly store: Pick<Store, "dialect" | "sessions" | "renewalTarget" | "workers">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly log: Logger;
@@ -111,7 +109,7 @@ export class Tenancy {
       const openedAt = clock.monotonic();
       try {
         const { quietAt } = this;
-        const session = await store.openSession({ ...info, quietAt });
+        const session = await store.sessions.open({ ...info, quietAt });
         if ((quietAt === null) !== (this.quietAt === null))
           await this.#tellQuiet(session, this.quietAt !== null);
         this.#opened(session, openedAt);
@@ -164,7 +162,7 @@ export class Tenancy {
     const session = this.#forget();
     if (session === null) return;
     try {
-      await this.#deps.store.closeSession(session);
+      await this.#deps.store.sessions.close(session);
     } catch (error) {
       // Its lease passes by itself.
       this.#deps.log.debug(
@@ -177,7 +175,7 @@ export class Tenancy {
   #opened(session: number, openedAt: number): void {
     const { store, clock, log, beatMs, maxBlockMs, leaseMs } = this.#deps;
     if (this.#ending.signal.aborted) {
-      void store.closeSession(session).catch(() => undefined);
+      void store.sessions.close(session).catch(() => undefined);
       return;
     }
     this.#session = session;
@@ -277,7 +275,7 @@ export class Tenancy {
   /** Gives the session up with everything that it holds, and opens another. */
   abandon(session: number, why: string): void {
     if (session !== this.#session) return;
-    void this.#deps.store.closeSession(session).catch(() => undefined); // else its lease passes
+    void this.#deps.store.sessions.close(session).catch(() => undefined); // else its lease passes
     this.#lost(session, why);
   }
 

@@ -12,10 +12,11 @@
  */
 import { roomForJobs, takenForJobs } from "./rules/token-bucket.ts";
 import { lateness } from "./rules/rate-window.ts";
-import type { BudgetScope, ClaimCursor, ClaimScope } from "../storage/store.ts";
+import type { BudgetScope } from "./store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import { lockBucket } from "./budget-rows.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
-import { asksOf, inClaimOrder, partOf, scopeParams } from "../jobs/claim-cursor.ts";
+import { asksOf, inClaimOrder, partOf, scopeParams } from "../jobs/plain-claim.ts";
 import { type GatedAsk, gatedClaim, type Rated, type TakenPart } from "./limited-claim.ts";
 
 export interface BudgetAsk {

@@ -31,7 +31,7 @@ import {
   started,
   type Starts,
 } from "./rules/rate-window.ts";
-import type { ClaimCursor, ClaimScope } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Transition } from "../jobs/outcome.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
 import { returnTokens, type Unused } from "./budget-rows.ts";
@@ -44,8 +44,9 @@ import {
   mustLookBack,
   partOf,
   scopeParams,
-} from "../jobs/claim-cursor.ts";
-import { type KeptRates, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+} from "../jobs/plain-claim.ts";
+import type { KeptRates } from "../jobs/plain-claim.ts";
+import { maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** At most this many lanes give jobs to one claim. */
 const MOST_LANES = 128;
@@ -56,53 +57,6 @@ const CLAIMED_WHOLE = 200;
 /** How often a queue looks again while it is full of jobs that ran before it had limits. */
 const GHOST_POLL_MS = 250;
 const IN_NO_TIME: Lateness = { startsMs: 0, beginsMs: 0 };
-
-/** Which queues have lanes or limits, as far as this process knows. */
-export class Gates {
-  #laned: ReadonlySet<string> = new Set();
-  #limited: ReadonlySet<string> = new Set();
-  #readAt = -Infinity;
-
-  /** What in scope must be claimed under limits; null: nothing. */
-  concern(scope: ClaimScope): { laned: boolean; limited: boolean } | null {
-    if (this.#laned.size === 0 && this.#limited.size === 0) return null;
-    const laned = meets(scope, this.#laned);
-    const limited = meets(scope, this.#limited);
-    return laned || limited ? { laned, limited } : null;
-  }
-
-  /** Whether any queue has lanes. */
-  get anyLanes(): boolean {
-    return this.#laned.size > 0;
-  }
-
-  /** True: nobody has looked for so long that a busy worker might never hear of a new one. */
-  stale(monotonicMs: number): boolean {
-    return monotonicMs - this.#readAt > 5_000;
-  }
-
-  learn(known: { laned: Iterable<string>; limited: Iterable<string> }, monotonicMs: number): void {
-    this.#laned = new Set(known.laned);
-    this.#limited = new Set(known.limited);
-    this.#readAt = monotonicMs;
-  }
-
-  /** This process has put a job into a lane of this queue. */
-  add(name: string): void {
-    if (!this.#laned.has(name)) this.#laned = new Set([...this.#laned, name]);
-  }
-
-  forget(): void {
-    this.#readAt = -Infinity;
-  }
-}
-
-function meets(scope: ClaimScope, names: ReadonlySet<string>): boolean {
-  if (scope.queues === "all") return names.size > 0;
-  const { queues } = scope;
-  for (const queue of "get" in queues ? queues.keys() : queues) if (names.has(queue)) return true;
-  return false;
-}
 
 /** What one claim under limits asks for. */
 export interface GatedAsk {

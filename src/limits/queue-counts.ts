@@ -11,9 +11,11 @@
  */
 import type { CappedCount, LineTally, RunningLine } from "../operate/browse.ts";
 import type { Row } from "../storage/catalogue.ts";
-import { completeInMs } from "../jobs/claim-cursor.ts";
+import { completeInMs } from "../jobs/plain-claim.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeNumber, number, text } from "../jobs/rows.ts";
+import { grouped } from "../values/amounts.ts";
+import type { QueueState } from "./store.ts";
 
 /** `most` of each kind and state; `budget`: of all kinds and states together, beside a hundred for each level and state. */
 export interface Bounds {
@@ -132,4 +134,15 @@ function lineKey(queue: string, name: string): string {
 
 export function cappedAt(most: number, count: number, cut: boolean): CappedCount {
   return count > most ? { count: most, more: true } : { count, more: cut };
+}
+
+/** A screen that is refreshed every second counts the jobs of one state up to here: a million take seconds. */
+export const MOST_COUNTED = 10_000;
+
+type State = keyof QueueState["counts"];
+
+/** 1,234, or 10,000+ where there may be more. */
+export function counted(queues: readonly QueueState[], state: State): string {
+  const sum = queues.reduce((total, { counts }) => total + counts[state], 0);
+  return `${grouped(sum)}${queues.some(({ atLeast }) => atLeast.includes(state)) ? "+" : ""}`;
 }

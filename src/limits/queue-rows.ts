@@ -5,7 +5,7 @@ import { type QueueSettings, queueSettings } from "./queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Wake } from "../storage/wake.ts";
-import type { Gates } from "./limited-claim.ts";
+import type { Gates } from "./gates.ts";
 import { parseStarts, roomIn } from "./rules/rate-window.ts";
 import { TallyCursor, tallyLines } from "./queue-counts.ts";
 import { NO_SETTINGS } from "./rules/no-settings.ts";

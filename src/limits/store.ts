@@ -1,5 +1,5 @@
 /** The contracts of limits as rows: queues, lanes, holds, budgets, breakers, temporary limits. A file for each keeps them. */
-import type { LaneLimits } from "../jobs/job.ts";
+import type { ClaimedJob, LaneLimits } from "../jobs/job.ts";
 import type { BreakerRule, QueueSettings } from "./queue-settings.ts";
 import type { BudgetTake } from "./rules/token-bucket.ts";
 
@@ -258,4 +258,20 @@ export interface LaneStore {
   reset(queue: string, key: string, drop: boolean): Promise<boolean>;
   /** The definition's limits count for the lane again. */
   untune(queue: string, key: string): Promise<void>;
+}
+
+/** Kinds that share a budget and take as much of it at each start. */
+export interface BudgetScope {
+  readonly name: string;
+  readonly tokens: number;
+  readonly names: readonly string[];
+}
+
+/** What a claim under a budget brought. */
+export interface BudgetedJobs {
+  readonly jobs: ClaimedJob[];
+  /** False: nobody has set this budget, and nothing is claimed. */
+  readonly known: boolean;
+  /** When it will have room for one more; null: it may have room now. Infinity: it is too small for one job. */
+  readonly retryInMs: number | null;
 }

@@ -92,9 +92,9 @@ export async function stats(
     Promise.all([
       store.queues.list(),
       store.workers.list(),
-      store.count({ state: "done" }),
-      store.count({ state: "dead" }),
-      store.count({ state: "cancelled" }),
+      store.jobs.count({ state: "done" }),
+      store.jobs.count({ state: "dead" }),
+      store.jobs.count({ state: "cancelled" }),
     ]),
   );
   const live = { scheduled: 0, ready: 0, running: 0, waiting: 0 };

@@ -151,7 +151,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
       maxOutputBytes: deps.maxPayloadBytes,
       clock: deps.clock,
       context: {
-        store: { progress: async () => true },
+        store: { settles: { progress: async () => true } },
         log: silentLogger,
         workerId: "check",
         hostId: "check",

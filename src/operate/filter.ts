@@ -11,7 +11,7 @@ import { isId } from "../values/id.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
 import { checkTrace } from "../values/trace-id.ts";
-import type { JobFilter } from "../storage/store.ts";
+import type { JobFilter } from "./store.ts";
 
 /**
  * Which jobs. Everything that is given must hold; nothing given is every job.

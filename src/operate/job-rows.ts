@@ -1,31 +1,57 @@
 /**
- * Looking at jobs and acting on them by hand: get, list, count, cancel, delete, retry, run now.
+ * Jobs as operators read and change them: the contract of store.ts.
  *
- * Every action takes a batch and says for each id what became of it. A running job is never touched from here: its
- * holder is asked (`cancel` table), because only the holder's fenced settle may end it.
+ * Invariant: a running job is never changed from here. Its holder is asked (lease/request-rows.ts), because only the holder's
+ * fenced settle may end it.
  */
-import type { Clock } from "../clock.ts";
-import type { Job } from "../jobs/job.ts";
-import { appendFailure } from "../jobs/failure.ts";
+import type { Job, LaneLimits } from "../jobs/job.ts";
+import type { EditOutcome, JobChange } from "../jobs/editable.ts";
 import { isId } from "../values/id.ts";
 import { type InputPatch, patched } from "../values/json-patch.ts";
 import { tracePattern } from "../values/trace-id.ts";
-import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../storage/store.ts";
+import type {
+  CancelOutcome,
+  DeleteOutcome,
+  JobFilter,
+  JobPage,
+  JobPlace,
+  JobStore,
+  PauseOutcome,
+  ResumeOutcome,
+  RetryOutcome,
+} from "./store.ts";
 import type { Params, Row, Script } from "../storage/catalogue.ts";
+import type { Wake } from "../storage/wake.ts";
 import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
-import { ringLanes } from "../enqueue/dependency-rows.ts";
+import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
-import { takeKeys } from "../enqueue/insert.ts";
+import type { JobPlaces } from "../enqueue/placed-jobs.ts";
+import type { KindStore } from "../enqueue/store.ts";
+import { takeKeys } from "../enqueue/unique-keys.ts";
+import { askHolders, cancelScript, pauseScript, resumeScript } from "../lease/request-rows.ts";
+import type { Gates } from "../limits/gates.ts";
 import { limitColumns, resolveLanes } from "../limits/lane-rows.ts";
-import { flag, job, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+import { job, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+import { editScript, judgeScript, placesOf } from "./edit-rows.ts";
+import { placeOf } from "./why-rows.ts";
 
-export class Jobs {
+export interface JobsDeps {
+  readonly driver: Driver;
+  readonly places: JobPlaces;
+  readonly kinds: KindStore;
+  readonly gates: Gates;
+  readonly wake: (wake: Wake) => void;
+  /** Releases the jobs that wait for these ends. */
+  readonly resolve: (ended: readonly Ended[]) => Promise<void>;
+}
+
+export class Jobs implements JobStore {
+  readonly #deps: JobsDeps;
   readonly #driver: Driver;
-  readonly #clock: Clock;
 
-  constructor(driver: Driver, clock: Clock) {
-    this.#driver = driver;
-    this.#clock = clock;
+  constructor(deps: JobsDeps) {
+    this.#deps = deps;
+    this.#driver = deps.driver;
   }
 
   async get(id: string): Promise<Job | null> {
@@ -99,35 +125,42 @@ export class Jobs {
     };
   }
 
-  cancel(
+  async cancel(
     ids: readonly string[],
     reason: string,
-    undo: boolean,
-    tell: {
-      /** A running job's holder is to be asked. */
-      ask(session: number): void;
-      /** It is over, and somebody waits for that. */
-      ended(id: string): void;
-      /** It is back in the line, to undo its steps. */
-      again(): void;
-    },
+    { undo } = { undo: true },
   ): Promise<Map<string, CancelOutcome>> {
     const now = this.#driver.now();
-    const at = this.#clock.now();
-    return this.#driver
-      .transaction("cancel", () => cancelScript(ids, reason, now, at, undo))
-      .then(({ outcomes, asked, watched, undoing }) => {
-        for (const session of asked) tell.ask(session);
-        for (const id of watched) tell.ended(id);
-        if (undoing) tell.again();
-        return outcomes;
-      });
+    const at = this.#driver.clock.now();
+    const { outcomes, asked, watched, undoing } = await this.#driver.transaction("cancel", () =>
+      cancelScript(ids, reason, now, at, undo),
+    );
+    this.#tellHolders(asked);
+    if (undoing) this.#deps.wake({ kind: "any" });
+    await this.#deps.resolve(watched.map((id) => ({ id, state: "cancelled" })));
+    return outcomes;
   }
 
-  delete(
+  #tellHolders(sessions: Iterable<number>): void {
+    for (const session of sessions) this.#deps.wake({ kind: "cancel", session });
+  }
+
+  async pause(ids: readonly string[], reason: string): Promise<Map<string, PauseOutcome>> {
+    const now = this.#driver.now();
+    const script = () => pauseScript(ids, reason, now);
+    const { outcomes, asked } = await this.#driver.transaction("pause", script);
+    this.#tellHolders(asked);
+    return outcomes;
+  }
+
+  resume(ids: readonly string[]): Promise<Map<string, ResumeOutcome>> {
+    const now = this.#driver.now();
+    return this.#driver.transaction("resume", () => resumeScript(ids, now));
+  }
+
+  async delete(
     ids: readonly string[],
-    those: "stop" | "leave",
-    ask: (session: number) => void,
+    those: "stop" | "leave" = "stop",
   ): Promise<Map<string, DeleteOutcome>> {
     const now = this.#driver.now();
     const wanted = ids.filter(isId);
@@ -144,17 +177,16 @@ export class Jobs {
       const left = those === "stop" ? "cancel_requested" : "running";
       return new Map(ids.map((id) => [id, deleted.has(id) ? "deleted" : held.has(id) ? left : "not_found"]));
     };
-    return this.#driver.transaction("delete", script).then((outcomes) => {
-      for (const session of asked) ask(session);
-      return outcomes;
-    });
+    const outcomes = await this.#driver.transaction("delete", script);
+    this.#tellHolders(asked);
+    return outcomes;
   }
 
   /**
    * Ended jobs come back with their attempts at 0. A unique key must be free, or the job would stand beside an active
    * sibling; of several with one key only the newest comes back. The others are `superseded` and stay as they are.
    */
-  retry(ids: readonly string[], patch: InputPatch | null): Promise<Map<string, RetryOutcome>> {
+  retry(ids: readonly string[], patch: InputPatch | null = null): Promise<Map<string, RetryOutcome>> {
     const now = this.#driver.now();
     const wanted = ids.filter(isId);
     const script = function* (): Script<Map<string, RetryOutcome>> {
@@ -223,84 +255,36 @@ export class Jobs {
     const rows = await this.#driver.transaction("runNow", script);
     return new Set(rows.map((row) => text(row, "id")));
   }
-}
 
-/**
- * Cancels: what has not started, or sleeps, ends at once; a running job's holder is asked; a run with steps to undo goes
- * back to the line for that (unless `undo` is false: then only what nobody runs is ended).
- */
-export function* cancelScript(
-  ids: readonly string[],
-  reason: string,
-  now: number | null,
-  at: number,
-  undo = true,
-): Script<{ outcomes: Map<string, CancelOutcome>; asked: Set<number>; watched: string[]; undoing: boolean }> {
-  const wanted = ids.filter(isId);
-  const rows = yield { name: "lockQueued", params: { ids: wanted } };
-  const running = rows.filter((row) => row["token"] !== null);
-  const idle = rows.filter((row) => row["token"] === null);
-  const begun = undo ? idle.filter((row) => flag(row, "begun")).map((row) => text(row, "id")) : [];
-  const found = begun.length === 0 ? [] : yield { name: "undoable", params: { ids: begun } };
-  const undoable = new Set(found.filter((row) => !flag(row, "undoing")).map((row) => text(row, "id")));
-  // What is being undone ends by itself; to end it now would leave the rest of its steps as they are.
-  const undoing = new Set(found.filter((row) => flag(row, "undoing")).map((row) => text(row, "id")));
-  const queued = idle.filter((row) => !undoable.has(text(row, "id")) && !undoing.has(text(row, "id")));
-  let watched: string[] = [];
-  if (undoable.size > 0) {
-    const undos = idle
-      .filter((row) => undoable.has(text(row, "id")))
-      .map((row) => ({
-        id: text(row, "id"),
-        state: "cancelled",
-        output: JSON.stringify(cancelled(row, reason, at)),
-      }));
-    const woken = undos.map(({ id }) => ({ id, met: 0, wake: true }));
-    yield { name: "startUndo", params: { now, rows: undos } };
-    yield { name: "resumeQueued", params: { now, ids: undos.map(({ id }) => id) } };
-    yield { name: "release", params: { now, rows: woken } };
-    const again = undos.map(({ id }) => id);
-    yield { name: "runNow", params: { now, ids: again } };
-    yield { name: "ringJobs", params: { ids: again } };
+  /** The lines and lanes of a new queue are made first, in transactions of their own. */
+  async edit(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const now = this.#driver.now();
+    const limits = new Map<string, LaneLimits | null>();
+    if (change.queue !== null) {
+      const { places, gates, kinds } = this.#deps;
+      const rows = await this.#driver.read({ name: "editable", params: { now, ids: ids.filter(isId) } });
+      for (const place of placesOf(rows, change.queue)) {
+        await places.learn(place);
+        if (place.lane === null) continue;
+        gates.add(place.queue);
+        limits.set(place.name, (await kinds.list()).get(place.name)?.lanes ?? null);
+      }
+    }
+    return this.#driver.transaction("edit", () => editScript(ids, change, limits, now));
   }
-  // One that was paused, or put out of reach for this cancel's sake, goes on undoing.
-  const freed =
-    undoing.size === 0 ? [] : yield { name: "resumeQueued", params: { now, ids: [...undoing].sort() } };
-  yield* ringLanes(freed);
-  if (queued.length > 0) {
-    const ended = queued.map((row) => ({
-      id: text(row, "id"),
-      state: "cancelled",
-      errors: cancelled(row, reason, at),
-    }));
-    const keyed = queued.filter((row) => row["key"] !== null).map((row) => text(row, "id"));
-    const over = yield { name: "endQueued", params: { now, rows: ended, keyed } };
-    watched = over.filter((row) => flag(row, "watched")).map((row) => text(row, "id"));
-  }
-  // Who does not want steps undone asks nobody: a holder that hears of it would undo them.
-  if (undo) yield* askHolders(running, { reason, pause: false }, now);
-  const live = new Map<string, CancelOutcome>();
-  for (const row of queued) live.set(text(row, "id"), "cancelled");
-  for (const row of running) live.set(text(row, "id"), "cancel_requested");
-  for (const id of [...undoable, ...undoing]) live.set(id, "cancel_requested");
-  const rest = wanted.filter((id) => !live.has(id));
-  const over = rest.length === 0 ? [] : yield { name: "findEnded", params: { ids: rest } };
-  for (const row of over) live.set(text(row, "id"), "ended");
-  return {
-    outcomes: new Map(ids.map((id) => [id, live.get(id) ?? "not_found"])),
-    asked: new Set(undo ? running.map((row) => number(row, "session")) : []),
-    watched,
-    undoing: undoable.size > 0 || freed.length > 0,
-  };
-}
 
-function cancelled(row: Row, reason: string, at: number): string {
-  return appendFailure(maybeText(row, "errors"), {
-    at,
-    attempt: number(row, "attempt"),
-    message: reason,
-    stack: null,
-  });
+  async judgeEdits(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
+    const script = judgeScript(ids, change, this.#driver.now());
+    // It only reads, so it need not wait for writers.
+    let step = script.next();
+    while (step.done !== true) step = script.next(await this.#driver.read(step.value));
+    return step.value;
+  }
+
+  async place(id: string): Promise<JobPlace | null> {
+    const [row] = await this.#driver.read({ name: "whyJob", params: { now: this.#driver.now(), id } });
+    return row === undefined ? null : placeOf(row);
+  }
 }
 
 /** The inputs of these jobs as the patch leaves them; those that it does not fit are left out. */
@@ -320,22 +304,6 @@ export function needle(search: string): string {
   return JSON.stringify(search)
     .slice(1, -1)
     .replace(/[A-Z]/g, (letter) => letter.toLowerCase());
-}
-
-/** Writes down what is wished of running jobs (lease/request-rows.ts). */
-export function* askHolders(
-  running: readonly Row[],
-  wish: { readonly reason: string; readonly pause: boolean },
-  now: number | null,
-): Script<void> {
-  if (running.length === 0) return;
-  const rows = running.map((row) => ({
-    id: text(row, "id"),
-    session: number(row, "session"),
-    token: number(row, "token"),
-    ...wish,
-  }));
-  yield { name: "askHolder", params: { now, rows } };
 }
 
 /** The unique key that an ended job had; its scope travels in the extras. */

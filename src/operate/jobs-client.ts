@@ -26,8 +26,8 @@ import type {
   PauseOutcome,
   ResumeOutcome,
   RetryOutcome,
-  Store,
-} from "../storage/store.ts";
+} from "./store.ts";
+import type { Store } from "../storage/store.ts";
 import { decide, policyFor } from "../jobs/transition.ts";
 import { historyOf, type JobHistory } from "../workflows/job-history.ts";
 import { explain, type Why } from "./why.ts";
@@ -153,7 +153,7 @@ export class Jobs {
     this.#deps.checkOpen();
     const known = checkIdText(id, "jobs.get");
     if (!isId(known)) return null;
-    return (await this.#deps.retry.repeatable(() => this.#deps.store.get(known))) as Job<
+    return (await this.#deps.retry.repeatable(() => this.#deps.store.jobs.get(known))) as Job<
       Input,
       Output
     > | null;
@@ -173,7 +173,7 @@ export class Jobs {
     const limit = given.limit === undefined ? 50 : checkInteger(given.limit, "limit", { min: 1, max: 1_000 });
     const cursor = given.cursor ?? null;
     if (filter.ids?.length === 0) return { jobs: [], cursor: null };
-    return this.#deps.retry.repeatable(() => this.#deps.store.list(filter, { limit, cursor }));
+    return this.#deps.retry.repeatable(() => this.#deps.store.jobs.list(filter, { limit, cursor }));
   }
 
   /**
@@ -186,7 +186,7 @@ export class Jobs {
     this.#deps.checkOpen();
     const filter = checkFilter(checkOptions(query, FILTER_OPTIONS, "jobs.count"));
     if (filter.ids?.length === 0) return 0;
-    return this.#deps.retry.repeatable(() => this.#deps.store.count(filter));
+    return this.#deps.retry.repeatable(() => this.#deps.store.jobs.count(filter));
   }
 
   /**
@@ -208,7 +208,7 @@ export class Jobs {
     const patch = given.patch === undefined ? null : checkPatch(given.patch);
     const known = patch === null ? retryOutcomes : ([...retryOutcomes, "patch_failed"] as const);
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, RetryOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.retry(ids, patch));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.jobs.retry(ids, patch));
       if ([...outcomes.values()].includes("retried")) this.#deps.store.wake({ kind: "any" });
       return outcomes;
     };
@@ -232,7 +232,7 @@ export class Jobs {
   ): Promise<CancelOutcome | BulkResult<CancelOutcome>> {
     const { cascade } = checkOptions(options, ["cascade"], "jobs.cancel") as CancelOptions;
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, CancelOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.cancel(ids, cancelReason));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.jobs.cancel(ids, cancelReason));
       await this.#tellHolders(outcomes, cancelReason);
       await this.#tellCancelled(outcomes, cancelReason);
       if (cascade === true) await this.#cascade(ids, act);
@@ -282,7 +282,7 @@ export class Jobs {
     const { reason } = checkOptions(options, ["reason"], "jobs.pause") as PauseOptions;
     const why = reason === undefined || reason === "" ? "by user" : checkText(reason, "reason", 4_096);
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, PauseOutcome>> => {
-      const outcomes = await this.#deps.retry.repeatable(() => this.#deps.store.pause(ids, why));
+      const outcomes = await this.#deps.retry.repeatable(() => this.#deps.store.jobs.pause(ids, why));
       for (const [id, outcome] of outcomes) if (outcome === "pause_requested") this.#deps.pauseHere(id);
       return outcomes;
     };
@@ -301,7 +301,7 @@ export class Jobs {
   resume(filter: JobQuery): Promise<BulkResult<ResumeOutcome>>;
   async resume(which: string | JobQuery): Promise<ResumeOutcome | BulkResult<ResumeOutcome>> {
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, ResumeOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.resume(ids));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.jobs.resume(ids));
       if ([...outcomes.values()].includes("resumed")) this.#deps.store.wake({ kind: "any" });
       return outcomes;
     };
@@ -332,7 +332,7 @@ export class Jobs {
         details: { option: "running" },
       });
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, DeleteOutcome>> => {
-      const outcomes = await this.#deps.retry.once(() => this.#deps.store.delete(ids, running));
+      const outcomes = await this.#deps.retry.once(() => this.#deps.store.jobs.delete(ids, running));
       await this.#tellHolders(outcomes, cancelReason);
       return outcomes;
     };
@@ -355,7 +355,7 @@ export class Jobs {
     const step = checkText(from, "from");
     const { store, retry, newId, committed } = this.#deps;
     const fresh = newId();
-    const made = isId(known) ? await retry.once(() => store.fork(known, step, fresh)) : null;
+    const made = isId(known) ? await retry.once(() => store.workflows.fork(known, step, fresh)) : null;
     if (made === null) {
       if (isId(known) && (await this.get(known)) !== null)
         throw new StateError("FORK_REFUSED", `Job ${known} has not ended. Wait for it, or cancel it first.`, {
@@ -386,7 +386,7 @@ export class Jobs {
   async runNow(which: string | JobQuery): Promise<RunNowOutcome | BulkResult<RunNowOutcome>> {
     const { store, retry } = this.#deps;
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, RunNowOutcome>> => {
-      const due = await retry.once(() => store.runNow(ids));
+      const due = await retry.once(() => store.jobs.runNow(ids));
       if (due.size > 0) store.wake({ kind: "any" });
       return new Map(ids.map((id) => [id, due.has(id) ? "due" : "not_scheduled"]));
     };
@@ -413,7 +413,7 @@ export class Jobs {
     const { store, retry } = this.#deps;
     const wanted = checkEdit(change);
     const act = async (ids: readonly string[]): Promise<ReadonlyMap<string, EditOutcome>> => {
-      const outcomes = await retry.once(() => store.edit(ids, wanted));
+      const outcomes = await retry.once(() => store.jobs.edit(ids, wanted));
       if ([...outcomes.values()].includes("edited")) store.wake({ kind: "any" });
       return outcomes;
     };
@@ -461,7 +461,7 @@ export class Jobs {
       left = await this.#endIdle(rest, outcomes);
     }
     if (left.length === 0) return outcomes;
-    const asked = await this.#deps.retry.once(() => this.#deps.store.cancel(left, terminateReason));
+    const asked = await this.#deps.retry.once(() => this.#deps.store.jobs.cancel(left, terminateReason));
     await this.#tellHolders(asked, terminateReason);
     for (const [id, outcome] of asked) outcomes.set(id, outcome === "cancelled" ? "terminated" : outcome);
     return outcomes;
@@ -471,7 +471,7 @@ export class Jobs {
   async #endIdle(ids: readonly string[], outcomes: Map<string, TerminateOutcome>): Promise<string[]> {
     if (ids.length === 0) return [];
     const { store, retry } = this.#deps;
-    const ended = await retry.once(() => store.cancel(ids, terminateReason, { undo: false }));
+    const ended = await retry.once(() => store.jobs.cancel(ids, terminateReason, { undo: false }));
     await this.#tellCancelled(ended, terminateReason);
     const held: string[] = [];
     for (const [id, outcome] of ended) {
@@ -484,13 +484,13 @@ export class Jobs {
   /** Takes running jobs out of their holders' hands, and ends them. */
   async #wrest(ids: readonly string[]): Promise<ReadonlySet<string>> {
     const { store, retry, env } = this.#deps;
-    const held = await retry.repeatable(() => store.held(ids));
+    const held = await retry.repeatable(() => store.sessions.held(ids));
     if (held.length === 0) return new Set();
     const ends = held.map((job) => ({
       session: job.session,
       end: decide(job, { kind: "cancelled", reason: terminateReason }, policyFor(job, null, null), env),
     }));
-    const wrested = await retry.once(() => store.wrest(ends));
+    const wrested = await retry.once(() => store.settles.wrest(ends));
     const { events } = this.#deps;
     if (events.has("job.cancelled"))
       for (const { id, name, queue } of held)
@@ -564,7 +564,7 @@ export class Jobs {
     for (;;) {
       const after: string | null = cursor;
       const page: { ids: string[]; cursor: string | null } = await retry.repeatable(() =>
-        store.ids(filter, { limit: batchSize, cursor: after }),
+        store.jobs.ids(filter, { limit: batchSize, cursor: after }),
       );
       const { ids } = page;
       if (ids.length === 0) break;
@@ -584,7 +584,7 @@ export class Jobs {
     const ids = [...outcomes].filter(([, outcome]) => outcome === "cancelled").map(([id]) => id);
     if (ids.length === 0) return;
     try {
-      const { jobs } = await store.list({ ids }, { limit: ids.length, cursor: null });
+      const { jobs } = await store.jobs.list({ ids }, { limit: ids.length, cursor: null });
       for (const { id, name, queue } of jobs) events.emit("job.cancelled", { id, name, queue, reason });
     } catch {
       // They are cancelled all the same, and the caller must hear that rather than of the listeners' bad luck.

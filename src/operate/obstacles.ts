@@ -5,7 +5,7 @@
  * Pure: facts in, an obstacle or null out. Each is one sentence, and data. Not here: reading the facts, and which comes first.
  */
 import { isQuiet, takesJobs } from "../limits/serving.ts";
-import type { JobPlace } from "../storage/store.ts";
+import type { JobPlace } from "./store.ts";
 import type { WorkerState } from "../lease/store.ts";
 import type { Hold, LaneState, BreakerState, BudgetRow } from "../limits/store.ts";
 

@@ -1,6 +1,6 @@
 /** Where a job that has not ended stands, for `why`: its lane, its queue's limits, and what was noted when it went back. */
 import { parseStarts, type Rate, roomIn } from "../limits/rules/rate-window.ts";
-import type { JobPlace } from "../storage/store.ts";
+import type { JobPlace } from "./store.ts";
 import type { Note } from "../jobs/outcome.ts";
 import type { Row } from "../storage/catalogue.ts";
 import { limitsOf } from "../limits/limited-claim.ts";

@@ -24,7 +24,8 @@ import {
   unserved,
   type WhyReason,
 } from "./obstacles.ts";
-import type { JobPlace, Store } from "../storage/store.ts";
+import type { JobPlace, JobStore } from "./store.ts";
+import type { Store } from "../storage/store.ts";
 
 export type { WhyReason };
 
@@ -104,7 +105,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
         },
       );
     case "waiting":
-      if (job.waitsFor === "resume") return explainPaused(await store.place(id), say);
+      if (job.waitsFor === "resume") return explainPaused(await store.jobs.place(id), say);
       return job.waitsFor === "signal" ? explainSignal(store, job, say) : explainJobs(store, job, say);
     case "scheduled":
       if (job.waitsFor === "sleep") return explainSleep(store, job, say);
@@ -114,7 +115,7 @@ export async function explain(store: Store, id: string, job: Job | null): Promis
   }
 }
 
-function explainPaused(place: Awaited<ReturnType<Store["place"]>>, say: Say): Why {
+function explainPaused(place: Awaited<ReturnType<JobStore["place"]>>, say: Say): Why {
   const reason = place?.note?.reason ?? "by user";
   return say("job-paused", `The job was paused (${reason}). It continues when it is resumed.`);
 }
@@ -150,7 +151,7 @@ async function explainJobs(store: Store, job: Job, say: Say): Promise<Why> {
   if (ids.length === 0) return say("waiting", "The run waits for another job or a signal.");
   const first = await Promise.all(
     open.slice(0, 3).map(async ({ on, policy }) => {
-      const state = policy === "wait" ? (await store.get(on))?.state : undefined;
+      const state = policy === "wait" ? (await store.jobs.get(on))?.state : undefined;
       const over = state === "dead" || state === "cancelled";
       return over ? `${on} (${state}: this job continues when that job is retried and done)` : on;
     }),
@@ -173,7 +174,7 @@ type Say = (reason: WhyReason, text: string, more?: Partial<Why>) => Why;
 
 async function explainScheduled(store: Store, job: Job, say: Say): Promise<Why> {
   const until = job.runAt;
-  const note = (await store.place(job.id))?.note ?? null;
+  const note = (await store.jobs.place(job.id))?.note ?? null;
   if (note !== null) {
     switch (note.kind) {
       case "throttled":
@@ -245,7 +246,7 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
     store.workers.list(),
     store.now(),
     store.breakers.list([breakerKey.queue(queue), breakerKey.kind(name)]),
-    store.place(job.id),
+    store.jobs.place(job.id),
     store.kinds.list(),
   ]);
   const open = breakers.find(({ state }) => state !== "closed");

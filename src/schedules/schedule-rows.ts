@@ -41,7 +41,8 @@ import type {
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Wake } from "../storage/wake.ts";
-import { enqueueScript, type PlacedJob } from "../enqueue/insert.ts";
+import type { JobPlaces, PlaceOf } from "../enqueue/placed-jobs.ts";
+import { enqueueScript } from "../enqueue/unique-keys.ts";
 import { extras, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
 /** Ids of a schedule's jobs that may still be live: more would be triggers by hand that never end. */
@@ -57,24 +58,14 @@ const nothing: SlotReport = {
   fault: null,
 };
 
-/** How jobs get their places: what the store knows of lines and lanes. */
-export interface Placing {
-  readonly known: (of: PlaceOf) => boolean;
-  /** Makes its line and its lane, where they are missing. */
-  readonly learn: (of: PlaceOf) => Promise<void>;
-  readonly place: (job: NewJob) => PlacedJob;
-}
-
-type PlaceOf = Pick<NewJob, "queue" | "name" | "lane">;
-
 export class Schedules implements ScheduleStore {
   readonly #driver: Driver;
-  readonly #placing: Placing;
+  readonly #places: JobPlaces;
   readonly #wake: (wake: Wake) => void;
 
-  constructor(driver: Driver, placing: Placing, wake: (wake: Wake) => void) {
+  constructor(driver: Driver, places: JobPlaces, wake: (wake: Wake) => void) {
     this.#driver = driver;
-    this.#placing = placing;
+    this.#places = places;
     this.#wake = wake;
   }
 
@@ -140,7 +131,7 @@ export class Schedules implements ScheduleStore {
   async trigger(name: string, newId: () => string): Promise<Triggered | null> {
     if ((await this.#prepared(name)) === null) return null;
     const driver = this.#driver;
-    const placing = this.#placing;
+    const places = this.#places;
     const at = driver.now();
     return driver.transaction("triggerSchedule", function* (): Script<Triggered | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
@@ -148,7 +139,7 @@ export class Schedules implements ScheduleStore {
       const now = number(row, "now");
       const current = readSpec(text(row, "spec"), maybeText(row, "edits"));
       const job = newJob(name, current, newId(), { slot: null, now, by: "hand" });
-      const [outcome] = yield* insert([job], placing, at);
+      const [outcome] = yield* insert([job], places, at);
       const { id, status } = outcome as Enqueued;
       yield {
         name: "advanceSchedule",
@@ -176,7 +167,7 @@ export class Schedules implements ScheduleStore {
    */
   async backfill(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null> {
     if ((await this.#prepared(name)) === null) return null;
-    const placing = this.#placing;
+    const places = this.#places;
     const at = this.#driver.now();
     return this.#driver.transaction("backfillSchedule", function* (): Script<Backfilled | null> {
       const [row] = yield { name: "lockSchedule", params: { now: at, name } };
@@ -199,7 +190,7 @@ export class Schedules implements ScheduleStore {
         ...newJob(name, spec, newId(), { slot, now, by: "backfill" }),
         runAt: null,
       }));
-      const outcomes = yield* insert(jobs, placing, at);
+      const outcomes = yield* insert(jobs, places, at);
       const slots = found.slots.map((slot, i) => ({
         at: slot,
         made: { job: jobs[i] as NewJob, ...(outcomes[i] as Enqueued) },
@@ -274,7 +265,7 @@ export class Schedules implements ScheduleStore {
       if (error instanceof StoreError) throw error;
     }
     const driver = this.#driver;
-    const placing = this.#placing;
+    const places = this.#places;
     const at = driver.now();
     return driver.transaction("fireSchedule", function* (): Script<SlotReport | null> {
       const [row] = yield { name: "claimSchedule", params: { now: at, name } };
@@ -292,8 +283,8 @@ export class Schedules implements ScheduleStore {
         return { ...nothing, fault };
       }
       // Changed since it was read, to a line that is not known yet: the next look finds it again.
-      if (!placing.known(placeOf(spec))) return null;
-      return yield* act(row, spec, plan, { name, now, at, newId, placing });
+      if (!places.knows(placeOf(spec))) return null;
+      return yield* act(row, spec, plan, { name, now, at, newId, places });
     });
   }
 
@@ -303,7 +294,7 @@ export class Schedules implements ScheduleStore {
     const [row] = await this.#driver.read({ name: "scheduleRows", params });
     if (row === undefined) return null;
     const spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
-    await this.#placing.learn(placeOf(spec));
+    await this.#places.learn(placeOf(spec));
     return row;
   }
 
@@ -350,7 +341,7 @@ interface Env {
   /** What to bind as `:now`. */
   readonly at: number | null;
   readonly newId: () => string;
-  readonly placing: Placing;
+  readonly places: JobPlaces;
 }
 
 /** Makes the jobs of a plan, as far as the jobs that still run allow, and advances the row. */
@@ -367,7 +358,7 @@ function* act(
   const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
   if (fire.length === 0 && waiting === waitingAt && plan.nextAt === maybeNumber(row, "next_at")) return null;
   const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), { slot, now: env.now }));
-  const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.placing, env.at);
+  const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.places, env.at);
   const fired: FiredSlot[] = [];
   for (const [i, { status, id }] of outcomes.entries())
     if (status !== "duplicate") fired.push({ slot: fire[i] as number, id, status, job: jobs[i] as NewJob });
@@ -431,8 +422,11 @@ function* liveOf(row: Row): Script<string[]> {
   return ids.filter((id) => live.has(id));
 }
 
-function* insert(jobs: readonly NewJob[], placing: Placing, now: number | null): Script<Enqueued[]> {
-  return yield* enqueueScript(jobs.map(placing.place), now);
+function* insert(jobs: readonly NewJob[], places: JobPlaces, now: number | null): Script<Enqueued[]> {
+  return yield* enqueueScript(
+    jobs.map((job) => places.place(job)),
+    now,
+  );
 }
 
 function placeOf({ queue, job, lane }: ScheduleSpec): PlaceOf {

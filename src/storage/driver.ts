@@ -6,7 +6,6 @@
  */
 import type { Clock } from "../clock.ts";
 import type { Call, Row, Script, TransactionName, WriteName } from "./catalogue.ts";
-import type { Inspection, PoolUse, RenewalTarget, StoreCounters } from "./store.ts";
 import type { UserTx } from "./user-tx.ts";
 import type { Wake } from "./wake.ts";
 
@@ -64,6 +63,72 @@ export interface Driver {
   notifyInTx(tx: UserTx, wakes: readonly Wake[]): Promise<void>;
   close(): Promise<void>;
 }
+
+/** Connections of this process's pools. */
+export interface PoolUse {
+  readonly used: number;
+  readonly idle: number;
+  /** Callers who wait for one. */
+  readonly waiting: number;
+}
+
+/** The database as its own catalogue describes it. Null: this database has no such thing, or the role may not see it. */
+export interface Inspection {
+  readonly dialect: "sqlite" | "postgres";
+  /** Of SQLite's library or of the server. */
+  readonly version: string;
+  /** What is known to be wrong with this version, where it was opened all the same. */
+  readonly versionFault: string | null;
+  readonly sizeBytes: number;
+  /** SQLite: pages of the file that hold nothing any more. */
+  readonly freeBytes: number | null;
+  /** SQLite: the WAL file. Postgres: the directory, where the role may see it. */
+  readonly walBytes: number | null;
+  /** Postgres: how large its settings let the WAL become. */
+  readonly maxWalBytes: number | null;
+  /** Postgres: the replication slot that keeps the most WAL, if any. */
+  readonly slot: { readonly name: string; readonly active: boolean; readonly bytes: number } | null;
+  /** Dead rows of the hot table, and live ones. */
+  readonly deadRows: number | null;
+  readonly liveRows: number | null;
+  /** Postgres: the tables with the most dead rows, those of a day together. */
+  readonly tables: readonly { readonly name: string; readonly dead: number; readonly live: number }[];
+  readonly oldestTransactionMs: number | null;
+  /** Postgres: whose that is, such as "psql, pid 4711, idle in transaction". */
+  readonly oldestTransaction: { readonly pid: number; readonly text: string } | null;
+  /** Postgres: how many transactions have begun since the oldest snapshot that somebody still reads; null: nobody does. */
+  readonly xminAge: number | null;
+  readonly connections: number | null;
+  readonly maxConnections: number | null;
+  /** False: a power cut may lose acknowledged commits. */
+  readonly durable: boolean;
+  /** Why `durable` is false, as the setting is written. */
+  readonly durability: string;
+  /** SQLite: a network file system's name, where it is on one. */
+  readonly networkFileSystem: string | null;
+  readonly diskFreeBytes: number | null;
+  readonly invalidIndexes: readonly string[];
+  /** Postgres: for how long from now there are partitions, how many, and jobs of today or later in the default one (10,001: more). */
+  readonly partitions: { readonly aheadMs: number; readonly count: number; readonly rest: number } | null;
+}
+
+export interface StoreCounters {
+  statements: number;
+  commits: number;
+  retries: number;
+  readonly byName: Map<string, number>;
+}
+
+/** Enough for a thread to open the database by itself. */
+export type RenewalTarget =
+  | {
+      readonly dialect: "sqlite";
+      readonly path: string;
+      readonly schema: string;
+      /** Which files these are: no others are opened in their place. */
+      readonly files: readonly { readonly path: string; readonly dev: number; readonly ino: number }[];
+    }
+  | { readonly dialect: "postgres"; readonly url: string; readonly schema: string };
 
 /** Runs a script over an executor that answers at once. */
 export function runSync<T>(script: Script<T>, run: (call: Call) => Row[]): T {

@@ -7,9 +7,9 @@
 import { systemClock, type Clock } from "../clock.ts";
 import { StoreError, UsageError } from "../errors.ts";
 import { checkSchema, DEFAULT_SCHEMA } from "../values/name.ts";
-import type { RenewalTarget, Store } from "./store.ts";
+import type { Store } from "./store.ts";
 import type { Admin } from "./admin.ts";
-import type { Driver } from "./driver.ts";
+import type { Driver, RenewalTarget } from "./driver.ts";
 import type { RenewalConnection } from "../lease/renew.ts";
 import { SqlStore } from "./sql-store.ts";
 

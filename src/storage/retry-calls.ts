@@ -77,29 +77,42 @@ export class Retry {
   }
 
   async #run<T>(call: () => Promise<T>, lostForMs: number): Promise<T> {
-    const startedAt = this.#clock.monotonic();
-    let conflicts = 0;
-    let losses = 0;
+    const patience = { startedAt: this.#clock.monotonic(), lostForMs, conflicts: 0, losses: 0 };
     for (;;) {
       try {
         return await call();
       } catch (error) {
-        const leftMs = lostForMs - (this.#clock.monotonic() - startedAt);
-        let delayMs: number | undefined;
-        const conflict = codeAmong(error, conflictCodes);
-        if (conflict !== null) delayMs = conflictDelaysMs[conflicts++];
-        if (conflict !== null && delayMs !== undefined)
-          this.#log.warn(
-            { delayMs, tries: conflicts, code: conflict },
-            `the database was busy (${conflict}): the call is repeated in ${delayMs} ms`,
-          );
-        // Once in any case: the deadline of a single statement may be as long as all the time that there is.
-        if (delayMs === undefined && isLost(error) && (leftMs > 0 || (losses === 0 && lostForMs > 0)))
-          delayMs = Math.min(firstLostDelayMs * 2 ** losses++, longestLostDelayMs, Math.max(leftMs, 1));
-        if (delayMs === undefined) throw error;
-        this.retries += 1;
-        await sleep(this.#clock, delayMs);
+        await this.#wait(error, patience);
       }
     }
   }
+
+  /** Waits until the call may be tried again; throws its error where it may not. */
+  async #wait(error: unknown, patience: Patience): Promise<void> {
+    const { startedAt, lostForMs } = patience;
+    const leftMs = lostForMs - (this.#clock.monotonic() - startedAt);
+    let delayMs: number | undefined;
+    const conflict = codeAmong(error, conflictCodes);
+    if (conflict !== null) delayMs = conflictDelaysMs[patience.conflicts++];
+    if (conflict !== null && delayMs !== undefined)
+      this.#log.warn(
+        { delayMs, tries: patience.conflicts, code: conflict },
+        `the database was busy (${conflict}): the call is repeated in ${delayMs} ms`,
+      );
+    // Once in any case: the deadline of a single statement may be as long as all the time that there is.
+    const mayRepeat = leftMs > 0 || (patience.losses === 0 && lostForMs > 0);
+    if (delayMs === undefined && isLost(error) && mayRepeat)
+      delayMs = Math.min(firstLostDelayMs * 2 ** patience.losses++, longestLostDelayMs, Math.max(leftMs, 1));
+    if (delayMs === undefined) throw error;
+    this.retries += 1;
+    await sleep(this.#clock, delayMs);
+  }
+}
+
+/** How long a call has been tried, and what it has met. */
+interface Patience {
+  readonly startedAt: number;
+  readonly lostForMs: number;
+  conflicts: number;
+  losses: number;
 }

@@ -11,7 +11,7 @@ import type { DutyState, PruneReport, Over, UpkeepStore } from "./store.ts";
 import { placeIn } from "../jobs/page-cursor.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import type { Gates } from "../limits/limited-claim.ts";
+import type { Gates } from "../limits/gates.ts";
 import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
 const DAY_MS = 86_400_000;

@@ -9,21 +9,23 @@
  * Invariants: the text is valid UTF-8 without NUL (JSON.stringify escapes control characters and lone
  * surrogates), so both databases take it as it is; depth is at most 1,000, so neither side overflows the stack;
  * the walk stops as soon as the value must be too large, so that shared or endless data ends it too.
- * Not here: schemas (input-schema.ts), which limit applies to what.
+ * Not here: what is said of a value that is refused (json-faults.ts), schemas (input-schema.ts), which limit applies to what.
  */
 import { Buffer } from "node:buffer";
-import { type ErrorCode, type HoldfastError, JobError, UsageError } from "../errors.ts";
-
-const maxDepth = 1_000;
-
-type Fault = {
-  kind: "not-json" | "too-deep" | "too-large";
-  /** What follows the path in the message: "is a BigInt". */
-  text: string;
-  cause?: unknown;
-  /** Keys from the inside out; each level adds its own while the walk returns. */
-  path: (string | number)[];
-};
+import { JobError } from "../errors.ts";
+import {
+  type Codes,
+  type Fault,
+  foreign,
+  isInvalidDate,
+  MAX_DEPTH,
+  notJson,
+  notWritable,
+  refusal,
+  tooLarge,
+  tooLargeError,
+  within,
+} from "./json-faults.ts";
 
 /**
  * The value as JSON text. A `toJSON` method or getter is called twice, once to check and once to write.
@@ -32,12 +34,7 @@ type Fault = {
  * @example
  * encodeJson({ to: "a@b.c" }, "input", 1_000_000, { notJson: "INPUT_NOT_JSON", tooLarge: "INPUT_TOO_LARGE" });
  */
-export function encodeJson(
-  value: unknown,
-  what: string,
-  limitBytes: number,
-  codes: { notJson: ErrorCode; tooLarge: ErrorCode },
-): string {
+export function encodeJson(value: unknown, what: string, limitBytes: number, codes: Codes): string {
   const outer = leftBytes; // of a toJSON that encodes something itself
   leftBytes = limitBytes;
   const fault = walk(value, 1, "");
@@ -47,15 +44,14 @@ export function encodeJson(
   try {
     text = JSON.stringify(value);
   } catch (cause) {
-    throw error(codes.notJson, `${what} cannot be written as JSON.`, { what }, cause);
+    throw notWritable(what, codes, cause);
   }
   // Only a toJSON that changed its mind since the walk leaves nothing to write.
-  if (text === undefined) throw error(codes.notJson, `${what} cannot be written as JSON.`, { what });
+  if (text === undefined) throw notWritable(what, codes);
   // No UTF-16 unit takes more than 3 bytes, so small texts need not be measured.
   if (text.length * 3 > limitBytes) {
     const bytes = Buffer.byteLength(text);
-    if (bytes > limitBytes)
-      throw error(codes.tooLarge, tooLargeText(what, limitBytes), { what, bytes, limitBytes });
+    if (bytes > limitBytes) throw tooLargeError(what, codes, { bytes, limitBytes });
   }
   return text;
 }
@@ -119,7 +115,7 @@ function walkObject(
 ): Fault | undefined {
   leftBytes -= 2;
   if (leftBytes < 0) return tooLarge();
-  if (depth > maxDepth) return { kind: "too-deep", text: "", path: [] };
+  if (depth > MAX_DEPTH) return { kind: "too-deep", text: "", path: [] };
   let at: string | number | undefined;
   try {
     if (ownKey !== null && typeof value["toJSON"] === "function")
@@ -159,7 +155,7 @@ function walkReplacement(value: object, depth: number, key: string | number): Fa
   // Buffer has a toJSON: an array of numbers four times the size, which never becomes a Buffer again.
   if (ArrayBuffer.isView(value)) return foreign(value);
   // An invalid Date has one too, but it gives null.
-  if (tagOf(value) === "Date" && Number.isNaN(Number(value))) return notJson("is an invalid Date");
+  if (isInvalidDate(value)) return notJson("is an invalid Date");
   let replacement: unknown;
   try {
     replacement = (value as { toJSON(key: string): unknown }).toJSON(String(key));
@@ -167,102 +163,4 @@ function walkReplacement(value: object, depth: number, key: string | number): Fa
     return { ...notJson("has a toJSON that throws"), cause };
   }
   return walk(replacement, depth, null);
-}
-
-/**
- * Map, Set, Error, Promise, RegExp, ArrayBuffer, URLSearchParams …: their content is not in their fields. Objects
- * of classes and of other realms have the plain tag, and go as their fields.
- */
-function foreign(value: object): Fault | undefined {
-  const tag = tagOf(value);
-  if (ArrayBuffer.isView(value)) return notJson(`is ${named(tag)}; store it as a string, such as base64`);
-  return tag === "Object" ? undefined : notJson(`is ${named(tag)}, which JSON cannot hold`);
-}
-
-function named(tag: string): string {
-  return `${/^[AEIO]/.test(tag) ? "an" : "a"} ${tag}`;
-}
-
-function tooLarge(): Fault {
-  return { kind: "too-large", text: "", path: [] };
-}
-
-function tagOf(value: object): string {
-  return Object.prototype.toString.call(value).slice(8, -1);
-}
-
-function notJson(text: string): Fault {
-  return { kind: "not-json", text, path: [] };
-}
-
-function within(fault: Fault, key: string | number): Fault {
-  fault.path.push(key);
-  return fault;
-}
-
-function refusal(
-  value: unknown,
-  fault: Fault,
-  what: string,
-  limitBytes: number,
-  codes: { notJson: ErrorCode; tooLarge: ErrorCode },
-): HoldfastError {
-  const keys = fault.path.reverse();
-  if (fault.kind === "too-large")
-    return error(codes.tooLarge, tooLargeText(what, limitBytes), { what, limitBytes });
-  if (fault.kind === "too-deep") {
-    const cycle = cycleIn(value, keys);
-    if (cycle === undefined) {
-      return error(codes.notJson, `${what} is nested more than ${maxDepth} levels deep.`, { what, maxDepth });
-    }
-    const path = pathText(what, cycle);
-    return error(codes.notJson, `${path} is a cycle: it contains itself.`, { what, path });
-  }
-  const path = pathText(what, keys);
-  return error(codes.notJson, `${path} ${fault.text}.`, { what, path }, fault.cause);
-}
-
-/** Of the keys that led too deep, those up to the first object that had been met before. */
-function cycleIn(root: unknown, keys: readonly (string | number)[]): (string | number)[] | undefined {
-  const met = new Set<unknown>([root]);
-  let value = root;
-  for (const [i, key] of keys.entries()) {
-    try {
-      value = (value as Record<string | number, unknown>)[key];
-    } catch {
-      return undefined;
-    }
-    if (met.has(value)) return keys.slice(0, i + 1);
-    met.add(value);
-  }
-  return undefined;
-}
-
-function pathText(what: string, keys: readonly (string | number)[]): string {
-  let text = what;
-  for (const key of keys) {
-    if (text.length > 200) return `${text}…`;
-    if (typeof key === "number") text += `[${key}]`;
-    else if (/^[A-Za-z_$][\w$]{0,60}$/.test(key)) text += `.${key}`;
-    else text += `[${JSON.stringify(key.length > 60 ? `${key.slice(0, 59)}…` : key)}]`;
-  }
-  return text;
-}
-
-function tooLargeText(what: string, limitBytes: number): string {
-  return `${what} takes more than ${limitBytes} bytes as JSON. Store it elsewhere and pass a reference, or raise the limit.`;
-}
-
-const seenByTheReader: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["OUTPUT_NOT_JSON", "OUTPUT_TOO_LARGE"]);
-
-function error(
-  code: ErrorCode,
-  message: string,
-  details: Record<string, unknown>,
-  cause?: unknown,
-): HoldfastError {
-  const extra = cause === undefined ? { details } : { details, cause };
-  return seenByTheReader.has(code)
-    ? new JobError(code, message, extra)
-    : new UsageError(code, message, extra);
 }

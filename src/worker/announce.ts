@@ -13,7 +13,7 @@ import type { Store } from "../storage/store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface AnnounceDeps {
-  readonly store: Pick<Store, "kinds" | "series" | "hasSession">;
+  readonly store: Pick<Store, "kinds" | "series" | "sessions">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
@@ -77,7 +77,7 @@ export async function announceAgain(
   const { store, clock, stopping } = deps;
   for (let tries = 0; !stopping(); tries += 1) {
     try {
-      if (await store.hasSession(lostSession)) return false;
+      if (await store.sessions.isKnown(lostSession)) return false;
       await registerNames(deps, definitions);
       return await putSchedules(deps, schedules);
     } catch (error) {

@@ -23,7 +23,8 @@ import type { ClaimedJob } from "../jobs/job.ts";
 import type { Settlement, Transition } from "../jobs/outcome.ts";
 import type { Settler } from "../lease/settler.ts";
 import type { Tenancy } from "../lease/worker-session.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../storage/store.ts";
+import type { Store } from "../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Wake } from "../storage/wake.ts";
 import { ClaimFaults, type ClaimFaultsDeps } from "./claim-faults.ts";
 import type { ClaimGuard, Guards } from "./guards/guard.ts";
@@ -33,7 +34,7 @@ import type { Report } from "./report.ts";
 import { claimLimits, freeSlots, MOST_AHEAD, type Pool } from "./slots.ts";
 
 export interface ClaimerDeps extends Omit<ClaimFaultsDeps, "claimable"> {
-  readonly store: Pick<Store, "claim" | "peek" | "listening" | "dialect" | "wake">;
+  readonly store: Pick<Store, "claims" | "listening" | "dialect" | "wake">;
   readonly pools: ReadonlyMap<string, Pool>;
   readonly names: readonly string[];
   readonly order: ClaimScope["order"];
@@ -313,7 +314,7 @@ export class Claimer {
     this.#promised = false;
     const scope = { queues, names, limit, order, free: freeSlots(pools) };
     this.#tellCursor();
-    const jobs = await (guard ?? store).claim(session, scope, this.#cursor);
+    const jobs = await (guard ?? store.claims).claim(session, scope, this.#cursor);
     this.#finished = number;
     this.#handOver(jobs, session);
     if (jobs.length > 0) this.#faults.fruitless = 0;
@@ -389,7 +390,7 @@ export class Claimer {
     for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
     const names = guard === null ? this.#deps.names : guard.worthLook(guard.narrow(queues));
     const askedAt = clock.monotonic();
-    const peek = await store.peek({ queues, names, limit: queues.size, order }, this.#cursor);
+    const peek = await store.claims.peek({ queues, names, limit: queues.size, order }, this.#cursor);
     this.#lookedAt = clock.monotonic();
     this.#lookMs = this.#lookedAt - askedAt;
     if (peek.completeInMs === null) this.#want("poll", this.#pollMs());

@@ -34,6 +34,7 @@ import { encodeJson } from "../values/json.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import type { Store } from "../storage/store.ts";
+import type { SettleStore } from "../lease/store.ts";
 import type { Outcome } from "../jobs/outcome.ts";
 
 /**
@@ -223,7 +224,7 @@ export interface FlowDeps {
 
 /** What every context of a worker shares. */
 export interface ContextDeps {
-  readonly store: Pick<Store, "progress">;
+  readonly store: { readonly settles: Pick<SettleStore, "progress"> };
   readonly log: Logger;
   /** A job's logger that keeps what it is told. Null or left out: nothing is kept. */
   readonly keepLog?: ((log: Logger, job: ClaimedJob) => Logger) | null;
@@ -499,7 +500,7 @@ export class AttemptContext implements JobContext {
     const { id, place, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
     this.#attempt.committed = true;
-    const ended = await store.commit(known, session, {
+    const ended = await store.settles.commit(known, session, {
       move: "end",
       id,
       place,
@@ -601,7 +602,7 @@ export class AttemptContext implements JobContext {
     const attempt = this.#attempt;
     const { store, flow } = this.#deps;
     // A handler that was told to stop waits for nothing.
-    return new ProgressWriter(attempt.job, store, (call) =>
+    return new ProgressWriter(attempt.job, store.settles, (call) =>
       flow === undefined ? call() : flow.writer.patiently(call, () => attempt.signal.aborted),
     );
   }

@@ -6,7 +6,7 @@
  * Not here: what happens inside (enqueue/enqueue.ts, attempt.ts).
  */
 import type { JobContext } from "./context.ts";
-import type { EnqueueRequest, EnqueueStep } from "../enqueue/enqueue.ts";
+import type { EnqueueRequest, EnqueueStep } from "../enqueue/enqueue-many.ts";
 import { shown, StateError, UsageError } from "../errors.ts";
 import type { ClaimedJob, Enqueued } from "../jobs/job.ts";
 import { idTime } from "../values/id.ts";

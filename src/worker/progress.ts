@@ -6,7 +6,7 @@
  */
 import { StateError } from "../errors.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
-import type { Store } from "../storage/store.ts";
+import type { SettleStore } from "../lease/store.ts";
 
 /** Tries a call again while the database refuses it. */
 type Patiently = <T>(call: () => Promise<T>) => Promise<T>;
@@ -17,12 +17,12 @@ type Patiently = <T>(call: () => Promise<T>) => Promise<T>;
  */
 export class ProgressWriter {
   readonly #job: ClaimedJob;
-  readonly #store: Pick<Store, "progress">;
+  readonly #store: Pick<SettleStore, "progress">;
   readonly #patiently: Patiently;
   #next: string | undefined;
   #writing: Promise<void> | undefined;
 
-  constructor(job: ClaimedJob, store: Pick<Store, "progress">, patiently: Patiently) {
+  constructor(job: ClaimedJob, store: Pick<SettleStore, "progress">, patiently: Patiently) {
     this.#job = job;
     this.#store = store;
     this.#patiently = patiently;

@@ -140,7 +140,7 @@ async function relatedTo(store: Store, job: Job): Promise<RelatedJob[]> {
   ]);
   const ids = [...new Set([...dependencies.map(({ on }) => on), ...children])].slice(0, mostRelated);
   const page =
-    ids.length === 0 ? { jobs: [] } : await store.list({ ids }, { limit: ids.length, cursor: null });
+    ids.length === 0 ? { jobs: [] } : await store.jobs.list({ ids }, { limit: ids.length, cursor: null });
   const jobs = new Map(page.jobs.map((one) => [one.id, one]));
   return ids.map((id) => related(id, jobs.get(id), dependencies));
 }

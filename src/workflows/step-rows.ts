@@ -8,12 +8,13 @@
  */
 import type { Clock } from "../clock.ts";
 import { isHoldfastError } from "../errors.ts";
-import type { EndState, JobExtras, NewJob, StepKind } from "../jobs/job.ts";
+import type { EndState, Enqueued, JobExtras, NewJob, StepKind } from "../jobs/job.ts";
 import type {
   AdvancedRun,
   CallStart,
   Dependency,
   DependencyPolicy,
+  ForkOutcome,
   LiveFlow,
   MachineMove,
   SignalTaken,
@@ -29,8 +30,10 @@ import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
 import { type Ended, resolveScript, ringLanes } from "../enqueue/dependency-rows.ts";
 import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
 import type { Driver } from "../storage/driver.ts";
-import { enqueueScript, type PlacedJob } from "../enqueue/insert.ts";
-import { flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
+import type { JobPlaces, PlacedJob } from "../enqueue/placed-jobs.ts";
+import { enqueueScript } from "../enqueue/unique-keys.ts";
+import { flag, maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
+import { planFork } from "./fork.ts";
 
 /** The mark of an undo is no step: it stands behind all of them. */
 const UNDO_SEQ = 2_147_483_647;
@@ -44,8 +47,7 @@ const mostSweeps = 20;
 export interface FlowDeps {
   readonly driver: Driver;
   readonly clock: Clock;
-  /** Makes the line and the lane of a job, where they are missing. */
-  readonly place: (job: NewJob) => Promise<PlacedJob>;
+  readonly places: JobPlaces;
   /** Somebody can go on. */
   readonly woke: () => void;
 }
@@ -53,13 +55,13 @@ export interface FlowDeps {
 export class Flows implements WorkflowStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
-  readonly #place: FlowDeps["place"];
+  readonly #places: JobPlaces;
   readonly #woke: FlowDeps["woke"];
 
-  constructor({ driver, clock, place, woke }: FlowDeps) {
+  constructor({ driver, clock, places, woke }: FlowDeps) {
     this.#driver = driver;
     this.#clock = clock;
-    this.#place = place;
+    this.#places = places;
     this.#woke = woke;
   }
 
@@ -84,6 +86,16 @@ export class Flows implements WorkflowStore {
         { wakeAt: maybeNumber(row, "wake_at") },
       ]),
     );
+  }
+
+  async fork(id: string, from: string, newId: string): Promise<ForkOutcome | null> {
+    const [found] = await this.#driver.read({ name: "forkable", params: { id } });
+    if (found === undefined) return null;
+    const place = { queue: text(found, "queue"), name: text(found, "name"), lane: maybeText(found, "lane") };
+    await this.#places.learn(place);
+    const now = this.#driver.now();
+    const placed = (job: NewJob) => this.#places.place(job);
+    return this.#driver.transaction("fork", () => forkScript({ id, from, newId }, place, placed, now));
   }
 
   async steps(job: string): Promise<StepRecord[]> {
@@ -137,7 +149,7 @@ export class Flows implements WorkflowStore {
     session: number,
     call: CallStart,
   ): Promise<{ readonly child: string; readonly ended: boolean } | null> {
-    const placed = await this.#place(call.child);
+    const placed = await this.#places.learnAndPlace(call.child);
     const now = this.#driver.now();
     const { id, token, name, seq, attempt, fails, given, after = null } = call;
     const script = function* (): Script<{ child: string; ended: boolean } | null> {
@@ -419,7 +431,7 @@ function wholeMs(ms: number): number {
   return Math.max(0, Math.round(ms));
 }
 
-export function stepRecord(row: Row): StepRecord {
+function stepRecord(row: Row): StepRecord {
   return {
     name: text(row, "name"),
     seq: number(row, "seq"),
@@ -440,4 +452,44 @@ export function stepRecord(row: Row): StepRecord {
     error: maybeText(row, "error"),
     label: maybeText(row, "label"),
   };
+}
+
+/**
+ * A fork: a new job with the first steps of an ended one, in one transaction. fork.ts says which steps, and when not. The first run
+ * and its rows are only read; its steps are copied before anybody can claim the new job.
+ */
+function* forkScript(
+  { id, from, newId }: { readonly id: string; readonly from: string; readonly newId: string },
+  place: Pick<NewJob, "queue" | "name" | "lane">,
+  placed: (job: NewJob) => PlacedJob,
+  now: number | null,
+): Script<ForkOutcome | null> {
+  const [row] = yield { name: "forkable", params: { id } };
+  if (row === undefined) return null;
+  const steps = (yield { name: "findSteps", params: { id } }).map(stepRecord);
+  const end = { state: text(row, "state"), endedAt: number(row, "ended_at") };
+  const plan = planFork(end, steps, from);
+  if (plan.refused !== null) return { refused: plan.refused, job: null, enqueued: null };
+  const extras = maybeText(row, "extras");
+  const context = maybeText(row, "context");
+  const job: NewJob = {
+    ...place,
+    id: newId,
+    priority: -number(row, "rank") || 0,
+    input: text(row, "input"),
+    delayMs: null,
+    runAt: null,
+    maxAttempts: maybeNumber(row, "max_attempts"),
+    timeoutMs: maybeNumber(row, "timeout_ms"),
+    // The key is the first run's: a fork is asked for on purpose, and stands beside whoever has it.
+    unique: null,
+    context: context === null ? `fork of ${id}, from ${from}` : unquoted(context),
+    parentId: null,
+    deadlineAt: null,
+    extras: extras === null ? null : (JSON.parse(extras) as JobExtras),
+  };
+  const [enqueued] = yield* enqueueScript([placed(job)], now);
+  yield { name: "copySteps", params: { id, to: newId, before: plan.before } };
+  yield { name: "markBegun", params: { id: newId } };
+  return { refused: null, job, enqueued: enqueued as Enqueued };
 }

@@ -1,5 +1,5 @@
 /** The contract of workflow runs as rows: steps, signals, calls, dependencies. step-rows.ts keeps it for both databases. */
-import type { EndState, JobExtras, NewJob, StepKind } from "../jobs/job.ts";
+import type { EndState, Enqueued, JobExtras, NewJob, StepKind } from "../jobs/job.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 
 /** `open`: waits for something; `failed`: ended badly, and tried again only with the next attempt of the job. */
@@ -149,6 +149,8 @@ export interface LiveFlow {
 
 /** Workflows. Each write of a run is fenced like a settle; an answer that lacks a row says that the lease is lost. */
 export interface WorkflowStore {
+  /** A new job with the steps of an ended one before this one; null: no ended job has this id. */
+  fork(id: string, from: string, newId: string): Promise<ForkOutcome | null>;
   /** Writes steps of runs held under the session. Answers with those that were written, as `job name`. */
   recordSteps(
     session: number,
@@ -207,3 +209,8 @@ export interface WorkflowStore {
   /** The same of one job, under way or ended; null: there is none. */
   run(id: string): Promise<LiveFlow | null>;
 }
+
+/** What a fork came to. */
+export type ForkOutcome =
+  | { readonly refused: string; readonly job: null; readonly enqueued: null }
+  | { readonly refused: null; readonly job: NewJob; readonly enqueued: Enqueued };

@@ -14,7 +14,7 @@ test("[K3] running jobs by name and link, the id to copy, the runtime; and worke
   const worker = own.hf.work([slow], { queues: { reports: 8 }, name: "web-1", release: "build-41" });
   const made = await own.hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
   await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
-  await operatorOf(own.hf).store.openSession({
+  await operatorOf(own.hf).store.sessions.open({
     kind: "worker",
     workerId: "019aaaaa-0000-7000-8000-00000000dead",
     name: "web-2",

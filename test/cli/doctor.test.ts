@@ -1,7 +1,7 @@
 // What the doctor makes of facts, as a table; and of real databases with something wrong.
 import { expect, test } from "vitest";
 import { type Check, diagnose, type Facts } from "../../src/operate/doctor/diagnosis.ts";
-import type { Inspection } from "../../src/storage/store.ts";
+import type { Inspection } from "../../src/storage/driver.ts";
 import type { WorkerState } from "../../src/lease/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { fresh } from "../support/test-clients.ts";

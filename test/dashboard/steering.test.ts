@@ -294,7 +294,7 @@ onEveryStore((target) => {
     const made = await hf.enqueueMany(Array.from({ length: 7 }, (_, input) => ({ job: slow, input })));
     await expect.poll(() => worker.running, { timeout: 20_000 }).toBe(7);
     const { store } = operatorOf(hf);
-    await store.openSession({
+    await store.sessions.open({
       kind: "worker",
       workerId: "dead-1",
       name: "dead",

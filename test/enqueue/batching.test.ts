@@ -135,10 +135,10 @@ onEveryStore((target) => {
     const batches: number[] = [];
     let inFlight = 0;
     let most = 0;
-    faults.enqueue = async (jobs) => {
+    faults["newJobs.enqueue"] = async (jobs) => {
       batches.push(jobs.length);
       most = Math.max(most, ++inFlight);
-      const outcomes = await store.enqueue(jobs);
+      const outcomes = await store.newJobs.enqueue(jobs);
       inFlight -= 1;
       return outcomes;
     };
@@ -154,8 +154,8 @@ onEveryStore((target) => {
   test("[N4] a promise settles only after the commit that holds its job", async () => {
     const { hf, store, fresh, faults } = await client(target);
     const order: string[] = [];
-    faults.enqueue = async (jobs) => {
-      const outcomes = await store.enqueue(jobs);
+    faults["newJobs.enqueue"] = async (jobs) => {
+      const outcomes = await store.newJobs.enqueue(jobs);
       order.push("committed");
       return outcomes;
     };

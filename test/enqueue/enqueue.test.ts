@@ -297,7 +297,8 @@ onEveryStore((target) => {
   ])("[A8] a conflict (%s) is retried after 100 ms and 300 ms, and then succeeds", async (_, conflict) => {
     const { hf, store, clock, faults, count } = await client(target);
     let calls = 0;
-    faults.enqueue = (...given) => (++calls <= 2 ? Promise.reject(conflict) : store.enqueue(...given));
+    faults["newJobs.enqueue"] = (...given) =>
+      ++calls <= 2 ? Promise.reject(conflict) : store.newJobs.enqueue(...given);
     const enqueued = hf.enqueue(plain, null);
     await clock.advance(99);
     expect(calls).toBe(1);
@@ -314,7 +315,7 @@ onEveryStore((target) => {
   test("[A8] a conflict that stays surfaces after the third retry, a second after the second", async () => {
     const { hf, clock, faults } = await client(target);
     let calls = 0;
-    faults.enqueue = () => {
+    faults["newJobs.enqueue"] = () => {
       calls += 1;
       return Promise.reject(new StoreError("DATABASE_BUSY", "locked"));
     };
@@ -330,7 +331,7 @@ onEveryStore((target) => {
     const { hf, faults } = await client(target);
     let calls = 0;
     const cause = Object.assign(new Error("deadlock detected, database is locked"), { code: "23505" });
-    faults.enqueue = () => {
+    faults["newJobs.enqueue"] = () => {
       calls += 1;
       return Promise.reject(new StoreError("STORE_FAILED", "SQLITE_BUSY 40001", { cause }));
     };

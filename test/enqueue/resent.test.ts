@@ -7,7 +7,7 @@ import { lost, newWorld, quickJob, type Client, type World } from "../support/wo
 function loseEnqueue(client: Client, meanwhile: () => Promise<void>, late = false): void {
   let once = true;
   client.tap.around = async (verb, call) => {
-    if (verb !== "enqueue" || !once) return call();
+    if (verb !== "newJobs.enqueue" || !once) return call();
     once = false;
     await call();
     await (late ? client.tap.late(meanwhile()) : meanwhile());

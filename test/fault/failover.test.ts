@@ -1,4 +1,5 @@
 // A primary fails, and a standby that had not received everything is promoted. What it lacks, nobody may act upon.
+import { operatorOf } from "../../src/operate/operator.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { defineJob, defineSchedule, type Holdfast, open, silentLogger } from "../../src/index.ts";
 import { type PostgresServer, startPostgres } from "../support/postgres.ts";
@@ -270,6 +271,8 @@ test("[O4] postgres 18: a worker that the new primary does not know tells it ane
   await soon("the schedule to be known again", async () => (await other().schedules.list()).length === 1);
   const before = ticks;
   await soon("it to fire again", () => ticks > before + 1);
-  await soon("its kinds to be known", async () => (await other().internals.store.kinds.list()).has("keyed"));
+  await soon("its kinds to be known", async () =>
+    (await operatorOf(other()).store.kinds.list()).has("keyed"),
+  );
   await worker.stop();
 });

@@ -158,7 +158,7 @@ onEveryStore((target) => {
     const place = await target.fresh();
     const cluster = await Cluster.on(place);
     const points = [
-      ...(["openSession", "claim", "settle", "closeSession"] as const).flatMap((verb) =>
+      ...(["sessions.open", "claims.claim", "settles.settle", "sessions.close"] as const).flatMap((verb) =>
         (["before", "during", "after"] as const).map((when) => ({ verb, when })),
       ),
       { verb: "run" as const, when: "during" as const },

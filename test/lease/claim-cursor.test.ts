@@ -1,6 +1,6 @@
 // What a worker hears while a claim is in flight counts for the next claim, although the answer moves the cursor.
 import { expect, test } from "vitest";
-import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { newWorld, quickJob } from "../support/world.ts";
 
@@ -16,7 +16,7 @@ onEveryStore((target) => {
     let answer = (): void => {};
     const answered = new Promise<void>((resolve) => (answer = resolve));
     tap.around = async (verb, call, args) => {
-      if (verb !== "claim") return call();
+      if (verb !== "claims.claim") return call();
       lookedBackAt.push((args[2] as ClaimCursor).lookedBackAt);
       if (lookedBackAt.length > 1) return call();
       inFlight();

@@ -11,8 +11,8 @@ const freshCursor = () => ({ levels: new Map(), lookedBackAt: -Infinity });
 /** The rows as they are when a claim commits after its session was closed. SQLite has one writer, and never comes to this by itself. */
 async function lateClaim(world: World, client: Client): Promise<string> {
   const { id } = await client.hf.enqueue("quick", { n: 1 });
-  const session = await client.tap.raw.openSession(sessionInfo());
-  const taken = await client.tap.raw.claim(session, everything, freshCursor());
+  const session = await client.tap.raw.sessions.open(sessionInfo());
+  const taken = await client.tap.raw.claims.claim(session, everything, freshCursor());
   expect(taken.map((job) => job.id)).toEqual([id]);
   const now = world.clock.now();
   await world.fresh.query(
@@ -62,8 +62,8 @@ onEveryStore((target) => {
     const b = await world.client();
     const { job, runs } = quickJob(world);
     const { id } = await a.hf.enqueue(job, { n: 1 });
-    const session = await a.tap.raw.openSession(sessionInfo({ leaseMs: 1_000 }));
-    await a.tap.raw.claim(session, everything, freshCursor());
+    const session = await a.tap.raw.sessions.open(sessionInfo({ leaseMs: 1_000 }));
+    await a.tap.raw.claims.claim(session, everything, freshCursor());
     await world.advance("1s");
     // Buried before the claim was there.
     await world.fresh.query(
@@ -84,17 +84,17 @@ onPostgres((target) => {
     const b = await world.client();
     const { job, runs } = quickJob(world);
     const { id } = await a.hf.enqueue(job, { n: 1 });
-    const session = await a.tap.raw.openSession(sessionInfo());
+    const session = await a.tap.raw.sessions.open(sessionInfo());
     // A transaction that changes a sequence keeps claims from their tokens: this one has begun, and stands.
     const holder = new pg.Client(world.fresh.url);
     await holder.connect();
     onTestFinished(() => holder.end());
     await holder.query("begin");
     await holder.query(`alter sequence ${world.fresh.table("token")} increment by 1`);
-    const claiming = a.tap.raw.claim(session, everything, freshCursor());
+    const claiming = a.tap.raw.claims.claim(session, everything, freshCursor());
     const standing = `select count(*) as n from pg_locks where not granted and relation = '${world.fresh.table("token")}'::regclass`;
     for (let n = 0; n === 0;) n = Number((await world.fresh.query(standing))[0]!["n"]);
-    await a.tap.raw.closeSession(session);
+    await a.tap.raw.sessions.close(session);
     await holder.query("rollback");
     expect((await claiming).map((each) => each.id)).toEqual([id]);
     expect((await world.rows("session"))[0]!["closed_at"]).not.toBe(null);

@@ -83,41 +83,41 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { hf, tap } = await world.client();
     const { id } = await hf.enqueue("quick", { n: 1 });
-    const session = await tap.store.openSession(sessionInfo());
-    const claim = async () => (await tap.store.claim(session, everything, freshCursor()))[0]!;
+    const session = await tap.store.sessions.open(sessionInfo());
+    const claim = async () => (await tap.store.claims.claim(session, everything, freshCursor()))[0]!;
     const first = await claim();
-    await tap.store.settle(session, [again(first)], [first.token]);
+    await tap.store.settles.settle(session, [again(first)], [first.token]);
     const second = await claim();
     expect(second.token).toBeGreaterThan(first.token);
     const before = await world.readyRow(id);
 
-    expect(await tap.store.settle(session, [end(first)], [])).toEqual(new Set());
-    expect(await tap.store.settle(session, [again(first)], [])).toEqual(new Set());
-    expect(await tap.store.progress(session, id, first.token, "1")).toBe(false);
+    expect(await tap.store.settles.settle(session, [end(first)], [])).toEqual(new Set());
+    expect(await tap.store.settles.settle(session, [again(first)], [])).toEqual(new Set());
+    expect(await tap.store.settles.progress(session, id, first.token, "1")).toBe(false);
     expect(await world.readyRow(id)).toEqual(before);
-    expect(await tap.store.progress(session, id, second.token, "1")).toBe(true);
-    expect(await tap.store.settle(session, [end(second)], [second.token])).toEqual(new Set([id]));
+    expect(await tap.store.settles.progress(session, id, second.token, "1")).toBe(true);
+    expect(await tap.store.settles.settle(session, [end(second)], [second.token])).toEqual(new Set([id]));
   });
 
   test("[C1] id and token are matched pairwise: two right tokens on the wrong ids settle nothing", async () => {
     const world = await newWorld(target);
     const { hf, tap } = await world.client();
     await hf.enqueueMany([1, 2].map((n) => ({ job: "quick", input: { n } })));
-    const session = await tap.store.openSession(sessionInfo());
+    const session = await tap.store.sessions.open(sessionInfo());
     const one = { ...everything, limit: 1 };
-    const [first] = await tap.store.claim(session, one, freshCursor());
-    const [second] = await tap.store.claim(session, one, freshCursor());
+    const [first] = await tap.store.claims.claim(session, one, freshCursor());
+    const [second] = await tap.store.claims.claim(session, one, freshCursor());
     const crossed = [
       { ...end(first!), token: second!.token },
       { ...end(second!), token: first!.token },
     ];
-    expect(await tap.store.settle(session, crossed, [])).toEqual(new Set());
+    expect(await tap.store.settles.settle(session, crossed, [])).toEqual(new Set());
     const swapped = [
       { ...again(first!), token: second!.token },
       { ...again(second!), token: first!.token },
     ];
-    expect(await tap.store.settle(session, swapped, [])).toEqual(new Set());
-    expect(await tap.store.settle(session, [end(first!), end(second!)], [])).toHaveLength(2);
+    expect(await tap.store.settles.settle(session, swapped, [])).toEqual(new Set());
+    expect(await tap.store.settles.settle(session, [end(first!), end(second!)], [])).toHaveLength(2);
   });
 
   test("[C1] a worker that was cut off writes nothing of what its handlers still return", async () => {
@@ -129,7 +129,7 @@ onEveryStore((target) => {
     const { id } = await a.hf.enqueue(job, { n: 1 });
     await world.until("it to start", () => runs.length === 1);
     const lostEvents = a.told("lease.lost");
-    a.tap.around = (verb, call) => (verb === "renew" || verb === "openSession" ? lost() : call());
+    a.tap.around = (verb, call) => (verb === "sessions.renew" || verb === "sessions.open" ? lost() : call());
     await world.advance("11s");
     await b.work([job], { queues: ["default"] });
     await world.until("the other to take over", () => runs.length === 2);
@@ -157,9 +157,9 @@ onEveryStore((target) => {
     const live = await hf.lease({ limit: 3, for: "20s" });
     await world.advance("10s");
 
-    const renewals = tap.count("renew");
+    const renewals = tap.count("sessions.renew");
     await live[0]!.renew();
-    expect(tap.count("renew") - renewals).toBe(1);
+    expect(tap.count("sessions.renew") - renewals).toBe(1);
     const ends = async (leases: Lease[]) => {
       const jobs = await Promise.all(leases.map(({ id }) => hf.jobs.get(id)));
       return jobs.map((job) => job!.leaseUntil!.getTime() - world.clock.now());
@@ -171,17 +171,17 @@ onEveryStore((target) => {
       await expect(expired[0]!.renew()).rejects.toMatchObject({ code: "LEASE_LOST" });
       expect(await ends(expired)).toEqual([-5_000]);
     }
-    expect(await tap.store.renew(987_654)).toMatchObject({ alive: false });
+    expect(await tap.store.sessions.renew(987_654)).toMatchObject({ alive: false });
     expect(await hf.lease({ limit: 1, for: "20s" })).toMatchObject([{ id: expired[0]!.id }]);
   });
 
   test("[C2] a session that was closed is not renewed", async () => {
     const world = await newWorld(target);
     const { tap } = await world.client();
-    const session = await tap.store.openSession(sessionInfo());
-    expect(await tap.store.renew(session)).toMatchObject({ alive: true, stop: false, wishes: [] });
-    await tap.store.closeSession(session);
-    expect(await tap.store.renew(session)).toMatchObject({ alive: false });
+    const session = await tap.store.sessions.open(sessionInfo());
+    expect(await tap.store.sessions.renew(session)).toMatchObject({ alive: true, stop: false, wishes: [] });
+    await tap.store.sessions.close(session);
+    expect(await tap.store.sessions.renew(session)).toMatchObject({ alive: false });
   });
 
   test("[C3] lease and heartbeat default to 30 s and 10 s; a heartbeat that cannot keep its lease is refused", async () => {
@@ -206,9 +206,9 @@ onEveryStore((target) => {
     await work([job], { queues: ["default"] });
     const [worker] = await hf.workers.list();
     expect(worker!.leaseUntil.getTime() - worker!.beatAt.getTime()).toBe(30_000);
-    const beats = tap.count("renew");
+    const beats = tap.count("sessions.renew");
     await world.advance("60s");
-    expect(tap.count("renew") - beats).toBe(6);
+    expect(tap.count("sessions.renew") - beats).toBe(6);
     expect(presets.pgTask.worker).toMatchObject({ lease: "60s", heartbeat: "20s" });
   });
 
@@ -312,7 +312,7 @@ onEveryStore((target) => {
     await a.work([job], { queues: ["default"] });
     const paused = a.told("worker.paused");
     const resumed = a.told("worker.resumed");
-    a.tap.around = (verb, call) => (verb === "renew" ? lost() : call());
+    a.tap.around = (verb, call) => (verb === "sessions.renew" ? lost() : call());
     await world.advance("11s");
     expect(paused).toHaveLength(1);
     await a.hf.enqueue(job, { n: 1 });
@@ -335,7 +335,7 @@ onEveryStore((target) => {
     await b.work([job], { queues: ["default"] });
     let leftMs: number | undefined;
     runs[0]!.ctx.signal.addEventListener("abort", () => (leftMs = leaseEnd - world.clock.now()));
-    a.tap.around = (verb, call) => (verb === "renew" ? lost() : call());
+    a.tap.around = (verb, call) => (verb === "sessions.renew" ? lost() : call());
     const leaseEnd = (await jobOf(b, id)).leaseUntil!.getTime();
     await world.until("it to start elsewhere", () => runs.length === 2, "35s");
     expect(leftMs).toBeGreaterThan(0);
@@ -353,7 +353,7 @@ onEveryStore((target) => {
     let answer = (): void => {};
     let sentAt = Number.NaN;
     a.tap.around = async (verb, call) => {
-      if (verb !== "renew") return call();
+      if (verb !== "sessions.renew") return call();
       if (!Number.isNaN(sentAt)) return a.tap.late();
       sentAt = world.clock.monotonic();
       const renewal = await call();

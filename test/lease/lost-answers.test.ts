@@ -46,7 +46,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const a = await world.client();
     const { job, runs } = quickJob(world);
-    const seen = loseAnswers(a, "claim", 2);
+    const seen = loseAnswers(a, "claims.claim", 2);
     await a.work([job], { queues: { default: 10 } });
     const ids: string[] = [];
     for (let n = 0; n < 20; n++) ids.push((await a.hf.enqueue(job, { n })).id);
@@ -62,7 +62,7 @@ onEveryStore((target) => {
     const a = await world.client();
     const { job, runs } = quickJob(world, "quick", { lane: () => "tenant", lanes: { concurrency: 1 } });
     await a.hf.queues.set("default", { concurrency: 2 });
-    const seen = loseAnswers(a, "claim", 3);
+    const seen = loseAnswers(a, "claims.claim", 3);
     for (let n = 0; n < 6; n++) await a.hf.enqueue(job, { n });
     await a.work([job], { queues: { default: 4 } });
     await world.until("all to end", async () => (await a.hf.jobs.count({ state: "done" })) === 6);
@@ -79,9 +79,9 @@ onEveryStore((target) => {
     await a.work([job], { queues: { default: 10 }, lease: "30s", heartbeat: "10s" });
     // The server goes on with a claim that the client has abandoned: it commits a second later.
     const session = Number((await world.rows("session"))[0]!["id"]);
-    a.tap.around = (verb, call) => (verb === "claim" ? Promise.resolve([]) : call());
+    a.tap.around = (verb, call) => (verb === "claims.claim" ? Promise.resolve([]) : call());
     const { id } = await a.hf.enqueue(job, { n: 1 });
-    const taken = await a.tap.raw.claim(session, everything, freshCursor());
+    const taken = await a.tap.raw.claims.claim(session, everything, freshCursor());
     expect(taken.map((each) => each.id)).toEqual([id]);
     a.tap.around = null;
     await world.advance("11s");
@@ -106,9 +106,9 @@ onEveryStore((target) => {
     const settling = Promise.withResolvers<void>();
     let [settles, lost] = [0, 0];
     a.tap.around = async (verb, call) => {
-      if (verb === "settle" && settles++ === 0) await a.tap.late(settling.promise);
+      if (verb === "settles.settle" && settles++ === 0) await a.tap.late(settling.promise);
       const answer = await call();
-      if (verb !== "claim" || lost > 0 || (answer as unknown[]).length === 0) return answer;
+      if (verb !== "claims.claim" || lost > 0 || (answer as unknown[]).length === 0) return answer;
       lost += 1;
       throw lostAnswer();
     };
@@ -131,7 +131,7 @@ onEveryStore((target) => {
     expect(await jobOf(a, runs[0]!.ctx.id)).toMatchObject({ output: "first" });
   });
 
-  test.each(["claim", "claimBudgeted"] as const)(
+  test.each(["claims.claim", "claims.claimBudgeted"] as const)(
     "[O1] one part of a claim succeeds and the answer of the other (%s) is lost: every job runs once",
     async (verb) => {
       const world = await newWorld(target);
@@ -146,7 +146,7 @@ onEveryStore((target) => {
       let lost = 0;
       a.tap.around = async (called, call) => {
         const answer = await call();
-        const jobs = called === "claimBudgeted" ? (answer as { jobs: unknown[] }).jobs : answer;
+        const jobs = called === "claims.claimBudgeted" ? (answer as { jobs: unknown[] }).jobs : answer;
         if (called !== verb || lost === 2 || (jobs as unknown[]).length === 0) return answer;
         lost += 1;
         throw lostAnswer();
@@ -163,9 +163,9 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { hf, tap } = await world.client();
     const { id } = await hf.enqueue("quick", { n: 1 });
-    const stale = await tap.raw.openSession(sessionInfo());
-    const holder = await tap.raw.openSession(sessionInfo());
-    const [job] = await tap.raw.claim(holder, everything, freshCursor());
+    const stale = await tap.raw.sessions.open(sessionInfo());
+    const holder = await tap.raw.sessions.open(sessionInfo());
+    const [job] = await tap.raw.claims.claim(holder, everything, freshCursor());
     // After a failover to a replica that lagged, the sequence gives the same token to another claim of the same job.
     const { place, token, attempt, crashes } = job!;
     const end = {
@@ -194,14 +194,14 @@ onEveryStore((target) => {
     };
     const before = await world.readyRow(id);
     const claims = await world.rows("claim");
-    expect(await tap.raw.settle(stale, [end], [token])).toEqual(new Set());
-    expect(await tap.raw.settle(stale, [{ ...end, output: '"late"' }], [token])).toEqual(new Set());
-    expect(await tap.raw.settle(stale, [{ ...end, state: "dead" }], [token])).toEqual(new Set());
-    expect(await tap.raw.settle(stale, [again], [token])).toEqual(new Set());
-    expect(await tap.raw.progress(stale, id, token, "1")).toBe(false);
+    expect(await tap.raw.settles.settle(stale, [end], [token])).toEqual(new Set());
+    expect(await tap.raw.settles.settle(stale, [{ ...end, output: '"late"' }], [token])).toEqual(new Set());
+    expect(await tap.raw.settles.settle(stale, [{ ...end, state: "dead" }], [token])).toEqual(new Set());
+    expect(await tap.raw.settles.settle(stale, [again], [token])).toEqual(new Set());
+    expect(await tap.raw.settles.progress(stale, id, token, "1")).toBe(false);
     expect(await world.readyRow(id)).toEqual(before);
     expect(await world.rows("claim")).toEqual(claims);
-    expect(await tap.raw.settle(holder, [end], [token])).toEqual(new Set([id]));
+    expect(await tap.raw.settles.settle(holder, [end], [token])).toEqual(new Set([id]));
   });
 
   test("[O4] a handler whose claim the new primary does not have is aborted at the next renewal", async () => {
@@ -235,7 +235,7 @@ onEveryStore((target) => {
     await world.until("it to start", () => runs.length === 1);
     // The settle is acknowledged, and then the primary is replaced by a replica that has not received it.
     a.tap.around = (verb, call, args) =>
-      verb === "settle"
+      verb === "settles.settle"
         ? Promise.resolve(new Set((args[1] as { id: string }[]).map((one) => one.id)))
         : call();
     runs[0]!.finish("lost");

@@ -16,7 +16,7 @@ function loseClaims(client: Client, times: number): { lost: number } {
   const seen = { lost: 0 };
   client.tap.around = async (verb, call) => {
     const answer = await call();
-    if (verb !== "claim" || seen.lost >= times || (answer as unknown[]).length === 0) return answer;
+    if (verb !== "claims.claim" || seen.lost >= times || (answer as unknown[]).length === 0) return answer;
     seen.lost += 1;
     return lost();
   };
@@ -79,7 +79,7 @@ onEveryStore((target) => {
     const { id } = await a.hf.enqueue("quick", { n: 1 });
     let away = 0;
     a.tap.around = async (verb, call) => {
-      if (verb === "claim") {
+      if (verb === "claims.claim") {
         await call();
         away = 5;
         return lost();
@@ -99,7 +99,8 @@ onEveryStore((target) => {
     let stopping: Promise<void> | undefined;
     a.tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb !== "claim" || (answer as unknown[]).length === 0 || stopping !== undefined) return answer;
+      if (verb !== "claims.claim" || (answer as unknown[]).length === 0 || stopping !== undefined)
+        return answer;
       stopping = worker.stop();
       return lost();
     };
@@ -125,9 +126,10 @@ onEveryStore((target) => {
     // The first comparison is lost too.
     let away = false;
     a.tap.around = async (verb, call) => {
-      if (away && verb === "renew") return lost();
+      if (away && verb === "sessions.renew") return lost();
       const answer = await call();
-      if (verb !== "claim" || (answer as unknown[]).length === 0 || stopping !== undefined) return answer;
+      if (verb !== "claims.claim" || (answer as unknown[]).length === 0 || stopping !== undefined)
+        return answer;
       stopping = worker.stop({ timeout: "1m" });
       away = true;
       return lost();

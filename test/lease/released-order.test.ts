@@ -11,7 +11,7 @@ const ordered = defineJob({ name: "ordered", run: (_n: number) => null });
 
 /** Claims the first job and never comes back. */
 async function dieWithTheFirst(store: Store): Promise<string> {
-  const session = await store.openSession({
+  const session = await store.sessions.open({
     kind: "worker",
     workerId: "dies",
     name: "dies",
@@ -23,7 +23,7 @@ async function dieWithTheFirst(store: Store): Promise<string> {
     version: "1",
   });
   const scope = { queues: ["default"], names: "all", limit: 1, order: "highest-first" } as const;
-  const [job] = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+  const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
   return job!.id;
 }
 
@@ -193,13 +193,13 @@ onEveryStore((target) => {
     let written = Promise.resolve();
     let claims = 0;
     tap.around = async (verb, call) => {
-      if (verb === "claim") {
+      if (verb === "claims.claim") {
         await written;
         const answer = await call();
         claims += 1;
         return answer;
       }
-      if (verb !== "settle") return call();
+      if (verb !== "settles.settle") return call();
       const { promise, resolve } = Promise.withResolvers<void>();
       written = promise;
       tap.deaf = true;

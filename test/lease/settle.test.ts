@@ -40,7 +40,7 @@ onEveryStore((target) => {
       const worker = await client.work([job], { queues: ["default"] });
       let refused = 0;
       client.tap.around = (verb, call) =>
-        verb === "settle" && (refused += 1) <= 8 ? Promise.reject(error) : call();
+        verb === "settles.settle" && (refused += 1) <= 8 ? Promise.reject(error) : call();
       const ids: string[] = [];
       for (let n = 0; n < 3; n++) ids.push((await client.hf.enqueue(job, { n })).id);
       await world.until(
@@ -62,7 +62,7 @@ onEveryStore((target) => {
     const [[, error] = []] = passing(target);
     const bad = { id: "", is: true };
     client.tap.around = (verb, call, args) => {
-      const transitions = verb === "settle" ? (args[1] as readonly Transition[]) : [];
+      const transitions = verb === "settles.settle" ? (args[1] as readonly Transition[]) : [];
       return bad.is && transitions.some(({ id }) => id === bad.id) ? Promise.reject(error) : call();
     };
     const ids: string[] = [];
@@ -89,7 +89,7 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     const bad = { id: "" };
     client.tap.around = (verb, call, args) => {
-      const transitions = verb === "settle" ? (args[1] as readonly Transition[]) : [];
+      const transitions = verb === "settles.settle" ? (args[1] as readonly Transition[]) : [];
       const guilty = transitions.some(
         (one) => one.id === bad.id && one.move === "end" && one.state === "done",
       );
@@ -121,7 +121,7 @@ onEveryStore((target) => {
     const endAt = world.clock.monotonic() + 20_000;
     let settles = 0;
     client.tap.around = async (verb, call) => {
-      if (verb !== "settle" || world.clock.monotonic() > endAt) return call();
+      if (verb !== "settles.settle" || world.clock.monotonic() > endAt) return call();
       // Written, and not heard of; then the database is away for longer than the queue is cooled down.
       if (settles++ === 0) await call();
       return lost();

@@ -50,7 +50,7 @@ onEveryStore((target) => {
       ["breakers.probe", true],
       ["breakers.count", false],
       ["breakers.count", true],
-      ["settle", false],
+      ["settles.settle", false],
     ] as const) {
       test(`[O2] ${what} comes to its end when ${verb} of its probe was ${refuse ? "refused" : "made and its answer lost"}`, async () => {
         const world = await newWorld(target);
@@ -119,7 +119,7 @@ onEveryStore((target) => {
     await client.work([flaky.job], { queues: { default: 4 } });
     let refused = 0;
     client.tap.around = async (verb, call) => {
-      if (verb !== "settle") return call();
+      if (verb !== "settles.settle") return call();
       refused += 1;
       return lost();
     };

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { defineJob, type JobDefinition, UsageError } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
-import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import { type Client, heldJob, newWorld, quickJob, sessionInfo, type World } from "../support/world.ts";
 
 const slots = { queues: { default: 10 } } as const;
@@ -72,10 +72,10 @@ onEveryStore((target) => {
     await client.work([call.job, free.job], slots);
     await world.until("the free ones to be done", () => free.runs.length === 50);
     expect(call.runs).toHaveLength(1);
-    const before = client.tap.count("claimBudgeted", "claim", "peek");
+    const before = client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek");
     await world.advance("60s", 500);
     expect(call.runs.length).toBeGreaterThanOrEqual(6);
-    expect(client.tap.count("claimBudgeted", "claim", "peek") - before).toBeLessThan(90);
+    expect(client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek") - before).toBeLessThan(90);
   });
 
   test("[H1] fractions of tokens, and kinds that share a budget", async () => {
@@ -102,12 +102,12 @@ onEveryStore((target) => {
     await hf.enqueue("small", 0);
     await hf.enqueue("large", 0);
     await hf.enqueue("large", 1);
-    const session = await tap.raw.openSession(sessionInfo());
+    const session = await tap.raw.sessions.open(sessionInfo());
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     const claim = async (name: string, tokens: number) => {
       const queues = new Map([["default", 1]]);
       const scope = { queues, names: [name], limit: 1, order: "highest-first" as const };
-      const { jobs } = await tap.raw.claimBudgeted(
+      const { jobs } = await tap.raw.claims.claimBudgeted(
         session,
         scope,
         { name: "api", tokens, names: [name] },
@@ -212,7 +212,8 @@ onEveryStore((target) => {
     let answer = (): void => {};
     client.tap.around = async (verb, call) => {
       const got = await call();
-      if (verb === "claimBudgeted") await client.tap.late(new Promise<void>((resolve) => (answer = resolve)));
+      if (verb === "claims.claimBudgeted")
+        await client.tap.late(new Promise<void>((resolve) => (answer = resolve)));
       return got;
     };
     await many(client, job, 2);
@@ -270,7 +271,7 @@ onEveryStore((target) => {
     await client.work([job], slots);
     await many(client, job, 5);
     await world.until("them to run", () => runs.length === 5);
-    expect(client.tap.count("claimBudgeted", "budgets.list", "budgets.take")).toBe(0);
+    expect(client.tap.count("claims.claimBudgeted", "budgets.list", "budgets.take")).toBe(0);
   });
 });
 

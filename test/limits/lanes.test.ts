@@ -174,7 +174,7 @@ onEveryStore((target) => {
     await world.advance("2s");
     expect(second.runs).toHaveLength(0);
     // Its worker hears of the end, writes it down and claims no more: nobody of its own kind takes in what it gave back.
-    a.tap.around = (verb, call) => (verb === "claim" ? Promise.resolve([]) : call());
+    a.tap.around = (verb, call) => (verb === "claims.claim" ? Promise.resolve([]) : call());
     first.runs[0]!.finish();
     await world.until("the other kind to run", () => second.runs.length === 1, "10s");
     second.runs[0]!.finish();
@@ -187,10 +187,10 @@ onEveryStore((target) => {
     const { hf, tap } = await world.client();
     await hf.queues.set("default", { concurrency: 300 });
     await hf.enqueueMany(Array.from({ length: 400 }, (_, n) => ({ job: "any", input: n })));
-    const session = await tap.raw.openSession(sessionInfo());
+    const session = await tap.raw.sessions.open(sessionInfo());
     const ask = { queues: ["default"], names: "all", limit: 400, order: "highest-first" } as const;
     const claim = async () => {
-      const jobs = await tap.raw.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
+      const jobs = await tap.raw.claims.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
       return jobs.length;
     };
     expect([await claim(), await claim(), await claim()]).toEqual([150, 150, 0]);

@@ -11,7 +11,7 @@ function loseOneClaim(client: Client): { lost: number } {
   const seen = { lost: 0 };
   client.tap.around = async (verb, call) => {
     const answer = await call();
-    if (verb !== "claim" || seen.lost > 0 || (answer as unknown[]).length === 0) return answer;
+    if (verb !== "claims.claim" || seen.lost > 0 || (answer as unknown[]).length === 0) return answer;
     seen.lost += 1;
     return lost();
   };
@@ -53,9 +53,9 @@ onEveryStore((target) => {
       const { job, runs } = quickJob(world, "quick", options);
       if (of !== "lanes") await a.hf.queues.set("default", { rate });
       for (let n = 0; n < 2; n++) await a.hf.enqueue(job, { n });
-      const session = await a.tap.raw.openSession(sessionInfo());
-      await a.tap.raw.peek(everything);
-      expect(await a.tap.raw.claim(session, everything, freshCursor())).toHaveLength(2);
+      const session = await a.tap.raw.sessions.open(sessionInfo());
+      await a.tap.raw.claims.peek(everything);
+      expect(await a.tap.raw.claims.claim(session, everything, freshCursor())).toHaveLength(2);
       const now = world.clock.now();
       await world.fresh.query(
         `update ${world.fresh.table("session")} set lease_until = ?, closed_at = ? where id = ?`,

@@ -3,7 +3,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { openStore } from "../../src/storage/open.ts";
-import type { ClaimScope, Store } from "../../src/storage/store.ts";
+import type { Store } from "../../src/storage/store.ts";
+import type { ClaimScope } from "../../src/jobs/claim-scope.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { newJob } from "../support/new-job.ts";
@@ -18,16 +19,16 @@ onEveryStore((target) => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const newId = idFactory(() => clock.now());
     const session = await open(store);
-    await store.enqueue(Array.from({ length: count }, () => newJob(newId())));
-    const jobs = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    await store.newJobs.enqueue(Array.from({ length: count }, () => newJob(newId())));
+    const jobs = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
     return { clock, fresh, store, session, jobs };
   }
 
   test("a settle that comes too late leaves its orphans to be found", async () => {
     const { clock, store, session, jobs } = await start();
     await clock.advance("31s");
-    expect(await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).toEqual(new Set());
-    expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+    expect(await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).toEqual(new Set());
+    expect((await store.sessions.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
     await store.close();
   });
 
@@ -45,7 +46,7 @@ onEveryStore((target) => {
 
   test("a claim that is wholly settled leaves nothing behind", async () => {
     const { fresh, store, session, jobs } = await start();
-    expect((await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size).toBe(2);
+    expect((await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size).toBe(2);
     expect(await fresh.query(`select * from ${fresh.table("claim")}`)).toEqual([]);
     await store.close();
   });
@@ -53,7 +54,7 @@ onEveryStore((target) => {
   test("[B8] a settle of some jobs of a claim, next to each other or not, leaves the others running", async () => {
     const { store, session, jobs } = await start(6);
     const settled = async (...picked: number[]): Promise<boolean[]> => {
-      const moved = await store.settle(
+      const moved = await store.settles.settle(
         session,
         picked.map((at) => done(jobs[at] as ClaimedJob)),
         [],
@@ -61,7 +62,7 @@ onEveryStore((target) => {
       return jobs.map(({ id }) => moved.has(id));
     };
     const states = async (): Promise<(string | undefined)[]> =>
-      Promise.all(jobs.map(async ({ id }) => (await store.get(id))?.state));
+      Promise.all(jobs.map(async ({ id }) => (await store.jobs.get(id))?.state));
     expect(await settled(0, 2, 5)).toEqual([true, false, true, false, false, true]);
     expect(await states()).toEqual(["done", "running", "done", "running", "running", "done"]);
     expect(await settled(3, 4)).toEqual([false, false, false, true, true, false]);
@@ -79,12 +80,12 @@ onEveryStore((target) => {
 
   test("a session that closes while it holds jobs is looked at until they are taken over", async () => {
     const { store, session, jobs } = await start();
-    await store.closeSession(session);
-    const { now, expiresAt } = await store.peek(scope);
+    await store.sessions.close(session);
+    const { now, expiresAt } = await store.claims.peek(scope);
     expect(expiresAt).toBeLessThanOrEqual(now);
-    expect((await store.takeOver(jobs.map(done))).size).toBe(2);
-    await store.burySessions();
-    expect((await store.peek(scope)).expiresAt).toBe(null);
+    expect((await store.settles.takeOver(jobs.map(done))).size).toBe(2);
+    await store.sessions.forgetDead();
+    expect((await store.claims.peek(scope)).expiresAt).toBe(null);
     await store.close();
   });
 
@@ -92,13 +93,13 @@ onEveryStore((target) => {
     const { clock, fresh, store, jobs } = await start();
     await fresh.query(`delete from ${fresh.table("claim")}`);
     await clock.advance("31s");
-    expect(await store.orphans(10)).toEqual([]);
-    await store.burySessions();
-    expect((await store.peek(scope)).expiresAt).toBe(null);
+    expect(await store.sessions.orphans(10)).toEqual([]);
+    await store.sessions.forgetDead();
+    expect((await store.claims.peek(scope)).expiresAt).toBe(null);
     await store.upkeep.tidy();
-    const { now, expiresAt } = await store.peek(scope);
+    const { now, expiresAt } = await store.claims.peek(scope);
     expect(expiresAt).toBeLessThanOrEqual(now);
-    expect((await store.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
+    expect((await store.sessions.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
     await store.close();
   });
 });
@@ -115,7 +116,7 @@ function open(store: Store): Promise<number> {
     leaseMs: 30_000,
     version: "0",
   } as const;
-  return store.openSession(info);
+  return store.sessions.open(info);
 }
 
 function done(job: ClaimedJob): Transition {

@@ -11,7 +11,8 @@ import type { ClaimedJob, NewJob } from "../../src/jobs/job.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { type StatementName, STATEMENTS, TRANSACTIONS } from "../../src/storage/catalogue.ts";
 import { openDriver } from "../../src/storage/open.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-scope.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
 import { type Committed, type Fault, faultsOf, type Plan, Seam, type Unit } from "../support/faults.ts";
@@ -87,12 +88,12 @@ async function claimed(
   { store, newId, world }: Env,
   ...given: Partial<NewJob>[]
 ): Promise<{ session: number; jobs: ClaimedJob[] }> {
-  const session = await store.openSession(sessionInfo({ queues: { q: 10 }, names: ["n"] }));
+  const session = await store.sessions.open(sessionInfo({ queues: { q: 10 }, names: ["n"] }));
   // Ids are told apart by the order in which they were made.
   await world.clock.advance(1);
   const jobs = given.map((one) => newJob(newId(), one));
-  await store.enqueue(jobs);
-  return { session, jobs: await store.claim(session, scopeOf("q"), fromStart()) };
+  await store.newJobs.enqueue(jobs);
+  return { session, jobs: await store.claims.claim(session, scopeOf("q"), fromStart()) };
 }
 
 function ended(job: ClaimedJob, change: Partial<Transition & { move: "end" }> = {}): Transition {
@@ -139,7 +140,7 @@ const tokensOf = (jobs: readonly ClaimedJob[]): number[] => [...new Set(jobs.map
 async function dead(env: Env, given: Partial<NewJob> = {}): Promise<string> {
   const { session, jobs } = await claimed(env, given);
   const errors = JSON.stringify([{ at: 1, attempt: 1, message: "no", stack: null }]);
-  await env.store.settle(
+  await env.store.settles.settle(
     session,
     jobs.map((job) => ended(job, { state: "dead", errors, errorGroup: "g" })),
     tokensOf(jobs),
@@ -208,37 +209,37 @@ scenario("a batch is enqueued", nothing, ({ hf }) =>
 scenario(
   "jobs are claimed",
   async (env) => {
-    for (const n of [1, 2, 3]) await env.store.enqueue([newJob(env.newId(), { priority: n % 2 })]);
-    return env.store.openSession(sessionInfo({ queues: { q: 10 } }));
+    for (const n of [1, 2, 3]) await env.store.newJobs.enqueue([newJob(env.newId(), { priority: n % 2 })]);
+    return env.store.sessions.open(sessionInfo({ queues: { q: 10 } }));
   },
-  (env, session) => env.store.claim(session, scopeOf("q"), fromStart()),
+  (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
   { once: true },
 );
 scenario(
   "jobs of one level are claimed",
   async (env) => {
-    const session = await env.store.openSession(sessionInfo({ queues: { q: 10 } }));
+    const session = await env.store.sessions.open(sessionInfo({ queues: { q: 10 } }));
     const cursor = fromStart();
-    await env.store.enqueue([newJob(env.newId())]);
-    await env.store.claim(session, scopeOf("q"), cursor);
-    await env.store.enqueue([newJob(env.newId())]);
+    await env.store.newJobs.enqueue([newJob(env.newId())]);
+    await env.store.claims.claim(session, scopeOf("q"), cursor);
+    await env.store.newJobs.enqueue([newJob(env.newId())]);
     return { session, cursor };
   },
-  (env, { session, cursor }) => env.store.claim(session, scopeOf("q"), cursor),
+  (env, { session, cursor }) => env.store.claims.claim(session, scopeOf("q"), cursor),
   { once: true },
 );
 scenario(
   "jobs of several levels are claimed",
   async (env) => {
-    const session = await env.store.openSession(sessionInfo({ queues: { q: 10 } }));
+    const session = await env.store.sessions.open(sessionInfo({ queues: { q: 10 } }));
     const cursor = fromStart();
     const jobs = () => [newJob(env.newId()), newJob(env.newId(), { priority: 1 })];
-    await env.store.enqueue(jobs());
-    await env.store.claim(session, scopeOf("q"), cursor);
-    await env.store.enqueue(jobs());
+    await env.store.newJobs.enqueue(jobs());
+    await env.store.claims.claim(session, scopeOf("q"), cursor);
+    await env.store.newJobs.enqueue(jobs());
     return { session, cursor };
   },
-  (env, { session, cursor }) => env.store.claim(session, scopeOf("q"), cursor),
+  (env, { session, cursor }) => env.store.claims.claim(session, scopeOf("q"), cursor),
   { once: true },
 );
 scenario(
@@ -247,23 +248,28 @@ scenario(
     const { session } = await claimed(env, {});
     await env.hf.queues.set("q", { concurrency: 3, rate: { limit: 10, per: "1m" } });
     await env.hf.lanes.set("q", "a", { concurrency: 2, rate: { limit: 10, per: "1m" } });
-    await env.store.enqueue([newJob(env.newId()), newJob(env.newId(), { lane: "a" })]);
-    await env.store.peek(scopeOf("q"));
+    await env.store.newJobs.enqueue([newJob(env.newId()), newJob(env.newId(), { lane: "a" })]);
+    await env.store.claims.peek(scopeOf("q"));
     return session;
   },
-  (env, session) => env.store.claim(session, scopeOf("q"), fromStart()),
+  (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
   { once: true },
 );
 scenario(
   "jobs are claimed under a budget",
   async (env) => {
     await env.hf.budgets.set("b", { limit: 10, per: "1h" });
-    const session = await env.store.openSession(sessionInfo({ queues: { q: 10 } }));
-    await env.store.enqueue([newJob(env.newId())]);
+    const session = await env.store.sessions.open(sessionInfo({ queues: { q: 10 } }));
+    await env.store.newJobs.enqueue([newJob(env.newId())]);
     return session;
   },
   (env, session) =>
-    env.store.claimBudgeted(session, scopeOf("q"), { name: "b", tokens: 1, names: ["n"] }, fromStart()),
+    env.store.claims.claimBudgeted(
+      session,
+      scopeOf("q"),
+      { name: "b", tokens: 1, names: ["n"] },
+      fromStart(),
+    ),
   { once: true, ignored: ["budget.tokens"] },
 );
 scenario(
@@ -272,12 +278,12 @@ scenario(
     const { session } = await claimed(env);
     await env.hf.queues.set("q", { concurrency: 3 });
     const [kept, gone] = [newJob(env.newId()), newJob(env.newId())];
-    await env.store.enqueue([kept, gone]);
+    await env.store.newJobs.enqueue([kept, gone]);
     await env.fresh.query(`delete from ${env.fresh.table("job")} where id = ?`, [gone.id]);
-    await env.store.peek(scopeOf("q"));
+    await env.store.claims.peek(scopeOf("q"));
     return session;
   },
-  (env, session) => env.store.claim(session, scopeOf("q"), fromStart()),
+  (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
   { once: true, only: "postgres" },
 );
 scenario(
@@ -285,12 +291,12 @@ scenario(
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 1, rate: { limit: 10, per: "1m" } });
     await env.hf.lanes.set("q", "a", { concurrency: 1, rate: { limit: 10, per: "1m" } });
-    await env.store.peek(scopeOf("q"));
+    await env.store.claims.peek(scopeOf("q"));
     const { session, jobs } = await claimed(env, { lane: "a" });
     return { session, jobs };
   },
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => givenBack(job, { unstarted: true, attempt: 0, begun: false })),
       tokensOf(jobs),
@@ -301,27 +307,27 @@ scenario(
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 1 });
     await env.hf.lanes.set("q", "a", { concurrency: 1 });
-    await env.store.peek(scopeOf("q"));
+    await env.store.claims.peek(scopeOf("q"));
     const { session, jobs } = await claimed(env, { lane: "a" }, { lane: "a" });
-    await env.store.settle(
+    await env.store.settles.settle(
       session,
       jobs.map((job) => ended(job)),
       tokensOf(jobs),
     );
     return session;
   },
-  (env, session) => env.store.claim(session, scopeOf("q"), fromStart()),
+  (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
   { once: true },
 );
 scenario(
   "jobs under limits are done",
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 3 });
-    await env.store.peek(scopeOf("q"));
+    await env.store.claims.peek(scopeOf("q"));
     return claimed(env, {}, { lane: "a" });
   },
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => ended(job)),
       tokensOf(jobs),
@@ -331,7 +337,7 @@ scenario(
   "jobs that are alike are done",
   (env) => claimed(env, {}, {}),
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => ended(job)),
       tokensOf(jobs),
@@ -341,7 +347,7 @@ scenario(
   "a job is done with an output",
   (env) => claimed(env, {}),
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => ended(job, { output: "1" })),
       tokensOf(jobs),
@@ -351,7 +357,7 @@ scenario(
   "a job dies",
   (env) => claimed(env, {}),
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => ended(job, { state: "dead", errorGroup: "g" })),
       tokensOf(jobs),
@@ -364,7 +370,7 @@ scenario(
     return claimed(env, {});
   },
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => givenBack(job, { throttled: true })),
       tokensOf(jobs),
@@ -374,7 +380,7 @@ scenario(
   "one job ends and another goes to sleep",
   (env) => claimed(env, {}, {}),
   (env, { session, jobs: [a, b] }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       [
         ended(a as ClaimedJob),
@@ -403,7 +409,7 @@ scenario(
     return run;
   },
   (env, { session, jobs }) =>
-    env.store.settle(
+    env.store.settles.settle(
       session,
       jobs.map((job) => ended(job, { state: "dead", undo: true, errors: "[]" })),
       tokensOf(jobs),
@@ -417,7 +423,7 @@ scenario(
     return run;
   },
   (env, { jobs: [a, b] }) =>
-    env.store.takeOver([ended(a!, { state: "dead" }), givenBack(b!, { crashes: 1 })]),
+    env.store.settles.takeOver([ended(a!, { state: "dead" }), givenBack(b!, { crashes: 1 })]),
 );
 scenario(
   "an orphan ends",
@@ -426,7 +432,7 @@ scenario(
     await env.world.clock.advance("31s");
     return run;
   },
-  (env, { jobs }) => env.store.takeOver(jobs.map((job) => ended(job, { state: "dead" }))),
+  (env, { jobs }) => env.store.settles.takeOver(jobs.map((job) => ended(job, { state: "dead" }))),
 );
 scenario(
   "an orphan goes back to the line",
@@ -435,28 +441,28 @@ scenario(
     await env.world.clock.advance("31s");
     return run;
   },
-  (env, { jobs }) => env.store.takeOver(jobs.map((job) => givenBack(job, { crashes: 1 }))),
+  (env, { jobs }) => env.store.settles.takeOver(jobs.map((job) => givenBack(job, { crashes: 1 }))),
 );
 scenario(
   "progress is reported",
   (env) => claimed(env, {}),
-  (env, { session, jobs }) => env.store.progress(session, jobs[0]!.id, jobs[0]!.token, "5"),
+  (env, { session, jobs }) => env.store.settles.progress(session, jobs[0]!.id, jobs[0]!.token, "5"),
 );
 scenario(
   "a session is opened",
   nothing,
-  async (env) => ({ session: await env.store.openSession(sessionInfo()) }),
+  async (env) => ({ session: await env.store.sessions.open(sessionInfo()) }),
   { ignored: ["session"] },
 );
 scenario(
   "a session is renewed",
   (env) => claimed(env, {}),
-  (env, { session }) => env.store.renew(session),
+  (env, { session }) => env.store.sessions.renew(session),
 );
 scenario(
   "a session is closed",
   (env) => claimed(env, {}),
-  (env, { session }) => env.store.closeSession(session),
+  (env, { session }) => env.store.sessions.close(session),
 );
 scenario(
   "dead sessions are buried, and what was wished of their jobs is granted",
@@ -472,7 +478,7 @@ scenario(
     await fresh.query(`update ${fresh.table("history")} set attempt = attempt`);
     await env.world.clock.advance("31s");
   },
-  (env) => env.store.burySessions(),
+  (env) => env.store.sessions.forgetDead(),
 );
 scenario(
   "a held job without a claim is filed again",
@@ -502,7 +508,7 @@ scenario(
     const [job] = run.jobs as [ClaimedJob];
     await env.store.workflows.recordSteps(run.session, [step(job, { undo: true })]);
     const { id, token, counted } = job;
-    await env.store.settle(
+    await env.store.settles.settle(
       run.session,
       [
         {
@@ -579,7 +585,7 @@ scenario(
       step(job),
       step(job, { name: "b", seq: 1, place: 1, given: 1 }),
     ]);
-    await env.store.settle(run.session, [ended(job)], [job.token]);
+    await env.store.settles.settle(run.session, [ended(job)], [job.token]);
     return job.id;
   },
   ({ hf }, id) => hf.jobs.fork(id, { from: "b" }),
@@ -664,7 +670,7 @@ scenario(
       topic: '["s",null]',
       timeoutMs: null,
     });
-    await env.store.settle(
+    await env.store.settles.settle(
       run.session,
       [
         {
@@ -705,7 +711,7 @@ scenario(
       topic: "t",
       timeoutMs: null,
     });
-    await env.store.settle(
+    await env.store.settles.settle(
       run.session,
       [
         {
@@ -736,15 +742,15 @@ scenario(
   "the end of a job lets another go",
   async (env) => {
     const first = newJob(env.newId());
-    await env.store.enqueue([first]);
-    await env.store.enqueue([
+    await env.store.newJobs.enqueue([first]);
+    await env.store.newJobs.enqueue([
       newJob(env.newId(), { lane: "a", after: { ids: [first.id], policy: "continue" } }),
     ]);
     return claimed(env);
   },
   async (env, { session, jobs }) => {
     const moved = jobs.map((job) => ended(job));
-    await env.store.settle(session, moved, tokensOf(jobs));
+    await env.store.settles.settle(session, moved, tokensOf(jobs));
     // Who was not told is found.
     await env.store.workflows.sweep();
   },
@@ -753,8 +759,8 @@ scenario(
   "the end of a job that was not told is found",
   async (env) => {
     const first = newJob(env.newId());
-    await env.store.enqueue([first]);
-    await env.store.enqueue([newJob(env.newId(), { after: { ids: [first.id], policy: "cancel" } })]);
+    await env.store.newJobs.enqueue([first]);
+    await env.store.newJobs.enqueue([newJob(env.newId(), { after: { ids: [first.id], policy: "cancel" } })]);
     await env.fresh.query(`delete from ${env.fresh.table("ready")} where watched`);
   },
   (env) => env.store.workflows.sweep(),
@@ -1087,7 +1093,7 @@ scenario(
   },
   ({ store }) => store.upkeep.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),
 );
-scenario("a look proves that wake-ups arrive", nothing, ({ store }) => store.peek(scopeOf("q")));
+scenario("a look proves that wake-ups arrive", nothing, ({ store }) => store.claims.peek(scopeOf("q")));
 
 interface Ran {
   readonly answer: unknown;

@@ -57,15 +57,15 @@ onPostgres((target) => {
       await client.hf.queues.set(queue, { concurrency: 5 });
       for (let n = 0; n < 4; n++) await client.hf.enqueue(job, { n }, { queue });
     }
-    const session = await client.tap.raw.openSession(sessionInfo());
+    const session = await client.tap.raw.sessions.open(sessionInfo());
     const queues = new Map([
       ["a", 1],
       ["b", 1],
     ]);
-    await client.tap.raw.peek({ queues, names: ["call"], limit: 2, order: "highest-first" });
+    await client.tap.raw.claims.peek({ queues, names: ["call"], limit: 2, order: "highest-first" });
     const holder = await Holder.of(world);
     const claim = () =>
-      client.tap.raw.claimBudgeted(
+      client.tap.raw.claims.claimBudgeted(
         session,
         { queues, limit: 2, order: "highest-first" },
         { name: "api", tokens: 1, names: ["call"] },
@@ -82,12 +82,12 @@ onPostgres((target) => {
     await client.hf.queues.set("a", { cooldown: { base: "1s", max: "1m" } });
     await client.hf.queues.set("b", { rate: { limit: 10, per: "1m" } });
     for (const queue of ["a", "b"]) await client.hf.enqueue(job, { n: 1 }, { queue });
-    const session = await client.tap.raw.openSession(sessionInfo());
+    const session = await client.tap.raw.sessions.open(sessionInfo());
     const queues = ["a", "b"];
     const scope = { queues, names: "all", limit: 2, order: "highest-first" } as const;
-    await client.tap.raw.peek(scope);
+    await client.tap.raw.claims.peek(scope);
     const cursor = { levels: new Map(), lookedBackAt: -Infinity };
-    const claimed = await client.tap.raw.claim(session, scope, cursor);
+    const claimed = await client.tap.raw.claims.claim(session, scope, cursor);
     const outcomes = new Map<string, Outcome>([
       ["a", { kind: "throttled", delayMs: null, reason: "429" }],
       ["b", UNHEARD],
@@ -100,6 +100,6 @@ onPostgres((target) => {
       transitions.map(({ unstarted, counted }) => unstarted === true && counted !== undefined),
     ).toContain(true);
     const holder = await Holder.of(world);
-    expect(await holder.meets(() => client.tap.raw.settle(session, transitions, []))).toBe(true);
+    expect(await holder.meets(() => client.tap.raw.settles.settle(session, transitions, []))).toBe(true);
   });
 });

@@ -9,12 +9,13 @@ import type { Duration } from "../../src/values/duration.ts";
 import type { ClaimedJob } from "../../src/jobs/job.ts";
 import { Compiler } from "../../src/storage/postgres/driver.ts";
 import type { Call, Params, Row, StatementName } from "../../src/storage/catalogue.ts";
-import { aMomentBefore, edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/claim-cursor.ts";
+import { aMomentBefore, edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/plain-claim.ts";
 import type { Driver, Lane } from "../../src/storage/driver.ts";
 import { LIMITED } from "../../src/limits/limited-claim.ts";
 import { openDriver, openStore } from "../../src/storage/open.ts";
 import { SqlStore } from "../../src/storage/sql-store.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
+import type { Store } from "../../src/storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-scope.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { idFactory } from "../../src/values/id.ts";
@@ -58,12 +59,14 @@ onEveryStore((target) => {
       const read: Record<string, number[]> = { peek: [], back: [], claim: [] };
       for (let n = 0; n < 20; n += 1) {
         // Two priorities, so that a claim has several levels, and several claims, which leave dead rows too.
-        await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })));
+        await store.newJobs.enqueue(
+          Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })),
+        );
         for (let left = batch; left > 0;) {
           const some = { ...scope, queues: new Map([["q", 20]]), limit: 20 };
-          const jobs = await store.claim(session, some, cursor);
+          const jobs = await store.claims.claim(session, some, cursor);
           left -= jobs.length;
-          await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+          await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
         }
         const places = claim === "claim" ? cursor : partOf(cursor, LIMITED);
         const levels = knownLevels(scope, places);
@@ -77,7 +80,7 @@ onEveryStore((target) => {
         // So that what is a moment old is one batch.
         await clock.advance("1s");
         await clock.advance(1);
-        await store.renew(session);
+        await store.sessions.renew(session);
       }
       const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
       // From the eighth on, when the tables are large enough for their indexes to be used.
@@ -110,15 +113,15 @@ onEveryStore((target) => {
         return [...(await fresh.query(`select id from ${fresh.table("line")}`)), ...rows] as { id: number }[];
       }
       async function fill(): Promise<void> {
-        await store.enqueue(
+        await store.newJobs.enqueue(
           Array.from({ length: batch }, (_, i) =>
             newJob(newId(), { lane: `l${i % 4}`, priority: Math.floor(i / 4) % priorities }),
           ),
         );
         for (let left = batch; left > 0;) {
-          const jobs = await store.claim(session, scope, cursor);
+          const jobs = await store.claims.claim(session, scope, cursor);
           left -= jobs.length;
-          await store.settle(session, jobs.map(done), [...new Set(jobs.map(({ token }) => token))]);
+          await store.settles.settle(session, jobs.map(done), [...new Set(jobs.map(({ token }) => token))]);
         }
       }
       for (let n = 0; n < 20; n += 1) {
@@ -129,7 +132,7 @@ onEveryStore((target) => {
         read["take"]!.push(await blocksOf(fresh, "takeLaned", { ...params, ...more }));
         read["heads"]!.push(await blocksOf(fresh, "laneHeads", params));
         await clock.advance("1s");
-        await store.renew(session);
+        await store.sessions.renew(session);
       }
       const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
       // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and turns are few.
@@ -151,11 +154,11 @@ onEveryStore((target) => {
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     const jobOf = (options: Parameters<typeof newJob>[1] = {}) => newJob(newId(), { lane: "a", ...options });
     const claim = (limit: number) =>
-      store.claim(session, { ...scope, queues: new Map([["q", limit]]), limit }, cursor);
+      store.claims.claim(session, { ...scope, queues: new Map([["q", limit]]), limit }, cursor);
     const ids = (jobs: readonly { id: string }[]) => jobs.map(({ id }) => id);
     const many = Array.from({ length: 6 }, () => jobOf());
     for (const one of many) {
-      await store.enqueue([one]);
+      await store.newJobs.enqueue([one]);
       await clock.advance(1);
     }
     // The first of them is locked while the next are claimed.
@@ -173,9 +176,9 @@ onEveryStore((target) => {
     expect(passed?.id).toBe(many.find(({ id }) => !ids(taken).includes(id))!.id);
     await clock.advance("1s");
     const late = jobOf(slotAt(clock.now() - 60_000));
-    await store.enqueue([late]);
+    await store.newJobs.enqueue([late]);
     const [given] = taken;
-    await store.settle(session, [released(given!)], []);
+    await store.settles.settle(session, [released(given!)], []);
     expect(ids(await claim(1))).toEqual([late.id]);
     const rest = [...(await claim(2)), ...(await claim(3))];
     expect(ids(rest).toSorted()).toEqual(
@@ -185,11 +188,11 @@ onEveryStore((target) => {
     );
     expect(await claim(5)).toEqual([]);
     const [low, high] = [jobOf({ priority: -1 }), jobOf({ priority: 1 })];
-    await store.enqueue([low]);
+    await store.newJobs.enqueue([low]);
     await clock.advance("1s");
-    await store.enqueue([high]);
+    await store.newJobs.enqueue([high]);
     expect(ids(await claim(1))).toEqual([high.id]);
-    await store.enqueue([jobOf({ priority: 1 })]);
+    await store.newJobs.enqueue([jobOf({ priority: 1 })]);
     await claim(1);
     expect(ids(await claim(5))).toEqual([low.id]);
     await store.close();
@@ -203,18 +206,18 @@ onEveryStore((target) => {
     const session = await openSession(store);
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     const jobOf = (priority = 0) => newJob(newId(), { lane: "a", priority });
-    const claim = () => store.claim(session, scope, cursor);
+    const claim = () => store.claims.claim(session, scope, cursor);
     await store.lanes.set("q", "a", { concurrency: 1 });
     // Of two priorities, so that this claim does not learn where the lane's jobs begin.
     const [first, waiting, late] = [jobOf(1), jobOf(), jobOf()];
-    await store.enqueue([first, waiting]);
+    await store.newJobs.enqueue([first, waiting]);
     let [held] = await claim();
     expect(held?.id).toBe(first.id);
     await clock.advance("1s");
-    await store.enqueue([late]);
+    await store.newJobs.enqueue([late]);
     expect(await claim()).toEqual([]);
     for (const { id } of [waiting, late]) {
-      await store.settle(session, [done(held!)], [held!.token]);
+      await store.settles.settle(session, [done(held!)], [held!.token]);
       [held] = await claim();
       expect(held?.id).toBe(id);
     }
@@ -232,16 +235,18 @@ onEveryStore((target) => {
       const release = await holdSnapshot(fresh);
       const { driver, calls } = recorded(fresh, clock);
       const { queues } = new SqlStore(driver);
-      await store.enqueue(Array.from({ length: 10 }, () => newJob(newId())));
+      await store.newJobs.enqueue(Array.from({ length: 10 }, () => newJob(newId())));
       await slowly(() => queues.list(10_000));
       const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
       for (let n = 0; n < batches; n += 1) {
         // One priority has no jobs then, the other has ten behind the ended ones.
-        await store.enqueue(Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })));
-        const jobs = await store.claim(session, scope, cursor);
-        await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+        await store.newJobs.enqueue(
+          Array.from({ length: batch }, (_, i) => newJob(newId(), { priority: i % 2 })),
+        );
+        const jobs = await store.claims.claim(session, scope, cursor);
+        await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
         await clock.advance("4s");
-        await store.renew(session);
+        await store.sessions.renew(session);
       }
       // The first of them learns how far the ended jobs go.
       await queues.list(10_000);
@@ -284,17 +289,17 @@ onEveryStore((target) => {
       const release = await holdSnapshot(fresh);
       const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
       const looks = async (): Promise<void> => {
-        expect(await store.claim(session, scope, cursor)).toEqual([]);
-        expect((await store.peek(scope, cursor)).dueAt).toBeNull();
+        expect(await store.claims.claim(session, scope, cursor)).toEqual([]);
+        expect((await store.claims.peek(scope, cursor)).dueAt).toBeNull();
       };
       await slowly(looks);
       for (let n = 0; n < batches; n += 1) {
-        await store.enqueue(Array.from({ length: batch }, () => newJob(newId())));
-        const jobs = await store.claim(session, scope, cursor);
+        await store.newJobs.enqueue(Array.from({ length: batch }, () => newJob(newId())));
+        const jobs = await store.claims.claim(session, scope, cursor);
         expect(jobs).toHaveLength(batch);
-        await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
+        await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
         await clock.advance("4s");
-        await store.renew(session);
+        await store.sessions.renew(session);
       }
       calls.length = 0;
       await looks();
@@ -322,23 +327,23 @@ onEveryStore((target) => {
         lagMs,
       ]);
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-    await store.enqueue([newJob(newId()), newJob(newId())]);
-    const [first, second] = await store.claim(session, scope, cursor);
+    await store.newJobs.enqueue([newJob(newId()), newJob(newId())]);
+    const [first, second] = await store.claims.claim(session, scope, cursor);
     await clock.advance("20s");
-    await store.renew(session);
+    await store.sessions.renew(session);
     expect(await slowly(counted)).toEqual([["q", 0, 2, 0]]);
-    await store.enqueue([newJob(newId(), { priority: 7 })]);
-    await store.enqueue([newJob(newId(), slotAt(clock.now() - 9_000))]);
-    await store.enqueue([newJob(newId(), { queue: "r", ...slotAt(clock.now() - 3_600_000) })]);
-    await store.settle(session, [released(first!)], []);
+    await store.newJobs.enqueue([newJob(newId(), { priority: 7 })]);
+    await store.newJobs.enqueue([newJob(newId(), slotAt(clock.now() - 9_000))]);
+    await store.newJobs.enqueue([newJob(newId(), { queue: "r", ...slotAt(clock.now() - 3_600_000) })]);
+    await store.settles.settle(session, [released(first!)], []);
     const seen = [
       ["q", 3, 1, 9_000],
       ["r", 1, 0, 3_600_000],
     ];
     expect(await counted()).toEqual(seen);
-    await store.settle(session, [done(second!)], []);
+    await store.settles.settle(session, [done(second!)], []);
     // Due an hour before all others of its type.
-    await store.enqueue([newJob(newId(), slotAt(clock.now() - 3_600_000))]);
+    await store.newJobs.enqueue([newJob(newId(), slotAt(clock.now() - 3_600_000))]);
     if (target.dialect === "postgres") expect((await counted())[0]).toEqual(["q", 3, 0, 9_000]);
     await clock.advance("400s");
     expect(await counted()).toEqual([
@@ -355,7 +360,7 @@ onEveryStore((target) => {
     const newId = idFactory(() => clock.now());
     const session = await openSession(store);
     for (let n = 0; n < batches; n += 1)
-      await store.enqueue(Array.from({ length: batch }, () => newJob(newId())));
+      await store.newJobs.enqueue(Array.from({ length: batch }, () => newJob(newId())));
     const release = await holdSnapshot(fresh);
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
     const read: number[] = [];
@@ -363,8 +368,8 @@ onEveryStore((target) => {
     for (let n = 0; n < batches; n += 1) {
       if (n > 0 && target.dialect === "postgres")
         read.push(await blocksOfClaim(fresh, { clock, session, cursor }));
-      const jobs = await store.claim(session, scope, cursor);
-      ended += (await store.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size;
+      const jobs = await store.claims.claim(session, scope, cursor);
+      ended += (await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0])).size;
     }
     expect(ended).toBe(batch * batches);
     const tenth = Math.floor(read.length / 10);
@@ -451,7 +456,7 @@ async function blocksOf(fresh: FreshStore, name: StatementName, params: Params):
 }
 
 function openSession(store: Store): Promise<number> {
-  return store.openSession({
+  return store.sessions.open({
     kind: "worker",
     workerId: "w",
     name: "w",

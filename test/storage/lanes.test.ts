@@ -76,7 +76,7 @@ onEveryStore((target) => {
   beforeAll(async () => {
     fresh = await target.fresh();
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    session = await store.openSession(sessionInfo());
+    session = await store.sessions.open(sessionInfo());
     await store.close();
     await fill(fresh, now);
     if (target.dialect === "postgres")
@@ -146,7 +146,7 @@ onEveryStore((target) => {
         limit: batch,
         order: "highest-first",
       } as const;
-      const jobs = await store.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
+      const jobs = await store.claims.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
       const first = lanes - active + 1;
       expect(jobs.map(({ lane }) => lane)).toEqual(
         Array.from({ length: batch }, (_, n) => `lane-${first + n}`),

@@ -52,7 +52,7 @@ onPostgres((target) => {
       );
       let tries = 0;
       const late = new Retry(systemClock, 10_000, silentLogger).once(() =>
-        store.enqueue(
+        store.newJobs.enqueue(
           [
             newJob(held, { name: "kept", queue: "default", ...options }),
             newJob(id, { name: "fleeting", queue: "default", extras: fleeting.row.extras, ...options }),

@@ -91,7 +91,7 @@ onEveryStore((target) => {
   beforeAll(async () => {
     fresh = await target.fresh();
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    const session = await store.openSession({
+    const session = await store.sessions.open({
       kind: "worker",
       workerId: "w",
       name: "w",

@@ -823,7 +823,7 @@ onEveryStore((target) => {
   beforeAll(async () => {
     const fresh = await target.fresh();
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    const session = await store.openSession({
+    const session = await store.sessions.open({
       kind: "worker",
       workerId: "w",
       name: "w",
@@ -858,7 +858,7 @@ onEveryStore((target) => {
       order: "highest-first",
     } as const;
     const sizes: number[] = [];
-    for (let n = 0; n < 3; n++) sizes.push((await store.claim(session, scope, cursor)).length);
+    for (let n = 0; n < 3; n++) sizes.push((await store.claims.claim(session, scope, cursor)).length);
     expect(sizes).toEqual([200, 100, 0]);
     const [untouched] = await fresh.query(
       `select count(*) as n from ${fresh.table("ready")} where token is null and attempt = 0`,

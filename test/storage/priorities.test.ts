@@ -1,11 +1,12 @@
 // Many priorities: a claim walks as many levels as it takes jobs, and the levels behind them cost it nothing. Rows and statements
 // are counted; how fast a drain is depends on the machine.
 import { expect, test } from "vitest";
-import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/claim-cursor.ts";
+import { edgeRows, knownLevels, partOf, scopeParams } from "../../src/jobs/plain-claim.ts";
 import { LIMITED } from "../../src/limits/limited-claim.ts";
 import type { Params, StatementName } from "../../src/storage/catalogue.ts";
 import { openStore } from "../../src/storage/open.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../src/storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../../src/jobs/claim-scope.ts";
+import type { Store } from "../../src/storage/store.ts";
 import { idFactory } from "../../src/values/id.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { newJob } from "../support/new-job.ts";
@@ -46,7 +47,9 @@ onEveryStore((target) => {
       const read = [await rows("claim", first)];
       const priorities: number[] = [];
       for (let n = 0; n < 5; n += 1) {
-        priorities.push(...(await store.claim(session, scope, cursor)).map(({ priority }) => priority));
+        priorities.push(
+          ...(await store.claims.claim(session, scope, cursor)).map(({ priority }) => priority),
+        );
         const levels = knownLevels(scope, cursor);
         read.push(await rows("claim", { ...first, queues: edgeRows(scope, cursor, levels), levels }));
       }
@@ -77,7 +80,7 @@ onEveryStore((target) => {
       const nodes = await explainOnPostgres(fresh, "takeGated", params);
       await fresh.query("rollback");
       expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(4 * batch);
-      const jobs = await store.claim(session, scope, cursor);
+      const jobs = await store.claims.claim(session, scope, cursor);
       expect(jobs.map(({ priority }) => priority)).toEqual(
         Array.from({ length: batch }, (_, n) => 20_000 - n),
       );
@@ -113,7 +116,7 @@ onEveryStore((target) => {
         expect(rowsRead(claim, /^ready/)).toBeLessThanOrEqual(1_100);
         expect(rowsRead(look, /^ready/)).toBeLessThanOrEqual(23_000);
         const unused: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-        const claimed = await store.claim(session, ask, unused);
+        const claimed = await store.claims.claim(session, ask, unused);
         const first = Array.from({ length: 8 }, (_, n) =>
           order === "highest-first" ? 10_010 - n : 10_001 + n,
         );
@@ -121,10 +124,10 @@ onEveryStore((target) => {
           claimed.map(({ priority }) => priority),
           names.join(),
         ).toEqual(first);
-        expect((await store.peek(ask)).dueAt).toBe(clock.now());
+        expect((await store.claims.peek(ask)).dueAt).toBe(clock.now());
       }
       await fresh.query(`${late} where token is null`);
-      expect((await store.peek(scope)).dueAt).toBe(clock.now() + 60_000);
+      expect((await store.claims.peek(scope)).dueAt).toBe(clock.now() + 60_000);
       await store.close();
     },
   );
@@ -164,7 +167,7 @@ onEveryStore((target) => {
         expect(claim).toBeLessThanOrEqual(2_200 + names.length * 20_000);
         expect(look).toBeLessThanOrEqual(2 * 2_200 + names.length * 20_000);
         const unused: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-        const claimed = await store.claim(session, ask, unused);
+        const claimed = await store.claims.claim(session, ask, unused);
         const first = Array.from({ length: 8 }, (_, n) =>
           order === "highest-first" ? 10_010 - n : 10_001 + n,
         );
@@ -172,10 +175,10 @@ onEveryStore((target) => {
           claimed.map(({ priority }) => priority),
           names.join(),
         ).toEqual(first);
-        expect((await store.peek(ask)).dueAt).toBe(clock.now());
+        expect((await store.claims.peek(ask)).dueAt).toBe(clock.now());
       }
       await fresh.query(`${late} where token is null`);
-      expect((await store.peek(scope)).dueAt).toBe(clock.now() + 60_000);
+      expect((await store.claims.peek(scope)).dueAt).toBe(clock.now() + 60_000);
       await store.close();
     },
   );
@@ -189,16 +192,16 @@ onEveryStore((target) => {
       // A level without a job that is due has nothing to give, whether it comes first or last.
       const delayed = [1_000, 100, -1_000].map((priority) => ({ priority, delayMs: 60_000 }));
       const newId = idFactory(() => clock.now());
-      await store.enqueue(delayed.map((options) => newJob(newId(), options)));
+      await store.newJobs.enqueue(delayed.map((options) => newJob(newId(), options)));
       const ask = { ...scope, queues: new Map([["q", 30]]), limit: 30, names: ["n", "m"], order };
       const priorities: number[] = [];
       for (let n = 0; n < 10; n += 1)
-        for (const job of await store.claim(session, ask, cursor)) priorities.push(job.priority);
+        for (const job of await store.claims.claim(session, ask, cursor)) priorities.push(job.priority);
       const highest = Array.from({ length: 300 }, (_, n) =>
         n < 100 ? 200 - n : 100 - Math.floor((n - 100) / 2),
       );
       expect(priorities).toEqual(order === "highest-first" ? highest : highest.toReversed());
-      expect(await store.claim(session, ask, cursor)).toEqual([]);
+      expect(await store.claims.claim(session, ask, cursor)).toEqual([]);
       await store.close();
     },
   );
@@ -209,7 +212,7 @@ onEveryStore((target) => {
       const before = store.counters.statements;
       const priorities: number[] = [];
       for (let n = 0; n < 10; n += 1)
-        for (const job of await store.claim(session, { ...scope, order }, cursor))
+        for (const job of await store.claims.claim(session, { ...scope, order }, cursor))
           priorities.push(job.priority);
       const claims = Object.fromEntries(
         [...store.counters.byName].filter(([name]) => /^(claim|claimLevel|sweep)$/.test(name)),
@@ -230,7 +233,7 @@ onEveryStore((target) => {
       const { fresh, store, session, cursor } = await start(4);
       await fresh.query(`update ${fresh.table("ready")} set rank = -2147483647 where rank = -4`);
       await fresh.query(`update ${fresh.table("ready")} set rank = 2147483647 where rank = -1`);
-      const jobs = await store.claim(session, { ...scope, order }, cursor);
+      const jobs = await store.claims.claim(session, { ...scope, order }, cursor);
       const priorities = [2_147_483_647, 3, 2, -2_147_483_647];
       expect(jobs.map(({ priority }) => priority)).toEqual(
         order === "highest-first" ? priorities : priorities.reverse(),
@@ -245,13 +248,13 @@ onEveryStore((target) => {
       const { clock, store, session, cursor } = await start(1_000);
       if (of !== "without limits") await store.queues.set("q", { concurrency: 10 * batch });
       const newId = idFactory(() => clock.now());
-      for (let n = 0; n < 3; n += 1) await store.claim(session, scope, cursor);
+      for (let n = 0; n < 3; n += 1) await store.claims.claim(session, scope, cursor);
       const urgent = newJob(newId(), { priority: 5_000 });
       const known = newJob(newId(), { priority: 701 });
-      await store.enqueue([urgent, known]);
+      await store.newJobs.enqueue([urgent, known]);
       // As a wake-up of this priority asks.
       for (const part of [cursor, partOf(cursor, LIMITED)]) part.unseen = true;
-      const next = await store.claim(session, scope, cursor);
+      const next = await store.claims.claim(session, scope, cursor);
       expect(next.slice(0, 3).map(({ priority }) => priority)).toEqual([5_000, 701, 700]);
       await store.close();
     },
@@ -262,19 +265,19 @@ onEveryStore((target) => {
     await store.queues.set("q", { concurrency: 10 * batch });
     const newId = idFactory(() => clock.now());
     const many = () =>
-      store.enqueue(Array.from({ length: 3 * batch }, () => newJob(newId(), { priority: 10 })));
+      store.newJobs.enqueue(Array.from({ length: 3 * batch }, () => newJob(newId(), { priority: 10 })));
     await many();
     await clock.advance("5s");
-    for (let n = 0; n < 2; n += 1) await store.claim(session, scope, cursor);
+    for (let n = 0; n < 2; n += 1) await store.claims.claim(session, scope, cursor);
     const late = newJob(newId(), {
       priority: 10,
       runAt: clock.now() - 6_000,
       context: "schedule s",
       extras: { schedule: { name: "s", at: 0 } },
     });
-    await store.enqueue([late]);
+    await store.newJobs.enqueue([late]);
     await clock.advance("1s");
-    const [first] = await store.claim(session, scope, cursor);
+    const [first] = await store.claims.claim(session, scope, cursor);
     expect(first?.id).toBe(late.id);
     await store.close();
   });
@@ -298,7 +301,7 @@ onEveryStore((target) => {
           ...(others === "delayed" && !own(priority) ? { delayMs: 60_000 } : null),
         }),
       );
-      await store.enqueue(jobs);
+      await store.newJobs.enqueue(jobs);
       const ask = { ...scope, queues: new Map([["q", 10]]), limit: 10, order };
       const due = jobs
         .map(({ priority }) => priority)
@@ -307,7 +310,7 @@ onEveryStore((target) => {
       const claimed: number[] = [];
       // The first job is of no lane; by turns, it comes with the second claim at the latest.
       for (let n = 0; n < 3; n += 1) {
-        const taken = await store.claim(session, ask, cursor);
+        const taken = await store.claims.claim(session, ask, cursor);
         claimed.push(...taken.filter(({ lane }) => lane === "a").map(({ priority }) => priority));
       }
       expect(claimed.length).toBeGreaterThanOrEqual(29);
@@ -320,12 +323,12 @@ onEveryStore((target) => {
       // SQLite meets each entry of the index that is not due.
       const entries = fresh.dialect === "sqlite" && others === "delayed" ? 3_000 : 0;
       expect(read).toBeLessThanOrEqual(400 + entries);
-      while ((await store.claim(session, ask, cursor)).length > 0);
+      while ((await store.claims.claim(session, ask, cursor)).length > 0);
       const heads = await fresh.query(`select wake_at from ${fresh.table("turn")} where wake_at is not null`);
       expect(heads).toEqual(others === "delayed" ? [{ wake_at: dueAt }] : []);
       await clock.advance("61s");
-      await store.renew(session);
-      expect(await store.claim(await openSession(store), ask, cursor)).toHaveLength(
+      await store.sessions.renew(session);
+      expect(await store.claims.claim(await openSession(store), ask, cursor)).toHaveLength(
         others === "delayed" ? 10 : 0,
       );
       await store.close();
@@ -338,11 +341,11 @@ onEveryStore((target) => {
     const both = { ...scope, names: ["n", "m"] };
     const priorities: number[] = [];
     const due = newJob(idFactory(() => clock.now())(), { priority: 400, delayMs: 60_000 });
-    await store.enqueue([due]);
+    await store.newJobs.enqueue([due]);
     for (let n = 0; n < 10; n += 1)
-      for (const job of await store.claim(session, both, cursor)) priorities.push(job.priority);
+      for (const job of await store.claims.claim(session, both, cursor)) priorities.push(job.priority);
     expect(priorities).toEqual(Array.from({ length: 1_000 }, (_, n) => 500 - Math.floor(n / 2)));
-    expect(await store.claim(session, both, cursor)).toEqual([]);
+    expect(await store.claims.claim(session, both, cursor)).toEqual([]);
     await store.close();
   });
 });
@@ -383,7 +386,7 @@ async function fill(fresh: FreshStore, count: number, now: number, name = "n"): 
 }
 
 function openSession(store: Store): Promise<number> {
-  return store.openSession({
+  return store.sessions.open({
     kind: "worker",
     workerId: "w",
     name: "w",

@@ -31,8 +31,8 @@ onPostgres((target) => {
     const world = await newWorld(target);
     const { tap } = await world.client();
     const [first, second] = [
-      await tap.raw.openSession(sessionInfo()),
-      await tap.raw.openSession(sessionInfo()),
+      await tap.raw.sessions.open(sessionInfo()),
+      await tap.raw.sessions.open(sessionInfo()),
     ];
     const breaker = world.fresh.table("breaker");
     await world.fresh.query(
@@ -79,7 +79,7 @@ onPostgres((target) => {
       const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "1m" });
       const script = await asked(world, id, wish);
       await behind(world, script, () => lease!.fail(new Error("late")));
-      expect(await tap.raw.burySessions()).toBe(0);
+      expect(await tap.raw.sessions.forgetDead()).toBe(0);
       expect(await hf.jobs.get(id)).toMatchObject({ state });
       expect(await world.rows("cancel")).toEqual([]);
     });

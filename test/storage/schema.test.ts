@@ -111,7 +111,7 @@ onEveryStore((target) => {
       `select version from ${stepped.table("migration")} order by version`,
     );
     expect(versions.map((row) => row["version"])).toEqual(known.map(({ version }) => version));
-    expect(await store.count({ name: "old", state: "ready" })).toBe(1);
+    expect(await store.jobs.count({ name: "old", state: "ready" })).toBe(1);
     await store.close();
     expect(await pictureOf(stepped)).toBe(await pictureOf(fresh));
   });

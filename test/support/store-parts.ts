@@ -5,6 +5,11 @@ import type { Store } from "../../src/storage/store.ts";
 /** The parts of a store; everything else is its own. */
 const parts = [
   "insight",
+  "newJobs",
+  "claims",
+  "settles",
+  "sessions",
+  "jobs",
   "kinds",
   "workers",
   "queues",

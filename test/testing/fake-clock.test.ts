@@ -158,7 +158,7 @@ onEveryStore((target) => {
     await worker.ready;
     await hf.enqueue(job, {});
     await clock.advance(1);
-    faults.renew = () => Promise.reject(new Error("cut by the test"));
+    faults["sessions.renew"] = () => Promise.reject(new Error("cut by the test"));
     await clock.advance("5m");
     expect(lostAt[0]).toBeGreaterThan(20_000);
     expect(lostAt[0]).toBeLessThan(30_000);

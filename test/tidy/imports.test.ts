@@ -56,9 +56,7 @@ const exceptions: Readonly<Record<string, string>> = {
   "observe/failure-groups.ts → operate/browse.ts": "type: failures as a screen has them",
   "observe/failure-rows.ts → operate/browse.ts": "type: failures as a screen has them",
   "observe/failure-group-rows.ts → operate/browse.ts": "type: failures as a screen has them",
-  "workflows/fork-rows.ts → schedules/schedule-rows.ts": "type: the job that a schedule or a fork makes",
-  "lease/request-rows.ts → operate/job-rows.ts":
-    "a request on a job that nobody holds is carried out at once",
+  "lease/request-rows.ts → operate/store.ts": "type: what became of a request",
   "lease/renewal-thread.ts → storage/open.ts": "the thread is a program of its own",
   "storage/patience.ts → jobs/failure.ts": "the text of an error in a log line",
   "storage/open.ts → lease/renew.ts": "type: the renewal that a dialect gives the thread",

@@ -193,9 +193,9 @@ onEveryStore((target) => {
       batches.push(ids.length);
       turnsAtBatch.push(turns);
     };
-    faults.cancel = (ids, reason) => (note(ids), store.cancel(ids, reason));
-    faults.retry = (ids) => (note(ids), store.retry(ids));
-    faults.delete = (ids) => (note(ids), store.delete(ids));
+    faults["jobs.cancel"] = (ids, reason) => (note(ids), store.jobs.cancel(ids, reason));
+    faults["jobs.retry"] = (ids) => (note(ids), store.jobs.retry(ids));
+    faults["jobs.delete"] = (ids) => (note(ids), store.jobs.delete(ids));
     let over = false;
     const turn = (): void => {
       turns += 1;

@@ -109,7 +109,14 @@ onEveryStore((target) => {
     const { job } = quickJob(world);
     await work([job], { queues: ["default"] });
     await world.advance("1s");
-    const writes: Verb[] = ["claim", "renew", "settle", "openSession", "kinds.register", "upkeep.duty"];
+    const writes: Verb[] = [
+      "claims.claim",
+      "sessions.renew",
+      "settles.settle",
+      "sessions.open",
+      "kinds.register",
+      "upkeep.duty",
+    ];
     const before = tap.count(...writes);
     // What each renewal of another process looks like on SQLite: something has changed, no telling what.
     for (let n = 0; n < 50; n++) {
@@ -128,12 +135,12 @@ onEveryStore((target) => {
     const enqueuedAt = world.clock.now();
     await hf.enqueue(job, { n: 1 }, { delay: "3s" });
     await world.advance("1s");
-    const asked = tap.count("claim", "peek");
+    const asked = tap.count("claims.claim", "claims.peek");
     await world.advance("1999ms", "1999ms");
     expect(runs).toEqual([]);
     await world.advance("1ms");
     expect(runs.map(({ at }) => at - enqueuedAt)).toEqual([3_000]);
-    expect(tap.count("claim", "peek") - asked).toBeLessThanOrEqual(4);
+    expect(tap.count("claims.claim", "claims.peek") - asked).toBeLessThanOrEqual(4);
   });
 
   test("[F9] an idle worker asks next to nothing, and wakes by itself when a dead worker's lease ends", async () => {
@@ -147,10 +154,10 @@ onEveryStore((target) => {
     a.tap.kill();
     const endsAt = (await jobOf(b, runs[0]!.ctx.id)).leaseUntil!.getTime();
     await world.advance("2s");
-    const asked = b.tap.count("claim", "peek");
+    const asked = b.tap.count("claims.claim", "claims.peek");
     await world.advance("20s");
     // One look every 5 s while wake-ups are proven to arrive.
-    expect(b.tap.count("claim", "peek") - asked).toBeLessThanOrEqual(5);
+    expect(b.tap.count("claims.claim", "claims.peek") - asked).toBeLessThanOrEqual(5);
     await world.until("it to run again", () => runs.length === 2, "30s");
     expect(runs[1]!.at - endsAt).toBeGreaterThanOrEqual(0);
     expect(runs[1]!.at - endsAt).toBeLessThanOrEqual(300);
@@ -166,10 +173,10 @@ onEveryStore((target) => {
     a.tap.around = () => lost();
     runs[0]!.finish("during the outage");
     const second = await b.hf.enqueue(job, { n: 2 });
-    const claims = a.tap.count("claim", "settle");
+    const claims = a.tap.count("claims.claim", "settles.settle");
     await world.advance("10s");
     // About once a second, not in a spin.
-    expect(a.tap.count("claim", "settle") - claims).toBeLessThanOrEqual(25);
+    expect(a.tap.count("claims.claim", "settles.settle") - claims).toBeLessThanOrEqual(25);
     expect(await jobOf(b, first.id)).toMatchObject({ state: "running" });
 
     a.tap.around = null;
@@ -201,13 +208,13 @@ onEveryStore((target) => {
   });
 
   const loops: [verb: Verb, during: string][] = [
-    ["claim", "claiming"],
-    ["peek", "claiming"],
-    ["settle", "settling"],
+    ["claims.claim", "claiming"],
+    ["claims.peek", "claiming"],
+    ["settles.settle", "settling"],
     ["upkeep.duty", "the duty"],
     ["queues.settings", "reading the queues' settings"],
-    ["openSession", "opening a session"],
-    ["renew", "renewing the lease"],
+    ["sessions.open", "opening a session"],
+    ["sessions.renew", "renewing the lease"],
   ];
   test.each(loops)(
     "[F14] a loop that can never go on because of %s is named, and takes its worker down instead of going on without it",
@@ -280,10 +287,10 @@ onEveryStore((target) => {
     expect(crashed).toEqual([]);
     expect(await hf.jobs.get(id)).toMatchObject({ state: "ready", crashes: 1 });
 
-    await store.openSession(sessionInfo({ leaseMs: 5_000 }));
-    expect(await store.burySessions()).toBe(0);
+    await store.sessions.open(sessionInfo({ leaseMs: 5_000 }));
+    expect(await store.sessions.forgetDead()).toBe(0);
     await world.advance("5s");
-    expect(await store.burySessions()).toBe(1);
+    expect(await store.sessions.forgetDead()).toBe(1);
 
     expect(await reportUnservedOnce({ store, log: silentLogger, events })).toEqual({
       ready: new Map([["default", 1]]),

@@ -62,7 +62,11 @@ function start(
     maxOutputBytes: 1_000,
     clock: { now: () => 10_000, monotonic: given.monotonic ?? (() => 0) },
     context: {
-      store: { progress: (_session, _id, _token, text) => Promise.resolve(given.progress?.(text) ?? true) },
+      store: {
+        settles: {
+          progress: (_session, _id, _token, text) => Promise.resolve(given.progress?.(text) ?? true),
+        },
+      },
       log: silentLogger,
       workerId: "worker-1",
       hostId: "host-1",

@@ -127,12 +127,12 @@ export async function benchOn<C extends Clock>(
     },
     async enqueue(name, input = {}, given = {}) {
       const job = newJob(newId(), name, input, given);
-      await real.enqueue([job]);
+      await real.newJobs.enqueue([job]);
       real.wake({ kind: "work", queue: job.queue, priority: job.priority });
       return job.id;
     },
     async get(id) {
-      const job = await real.get(id);
+      const job = await real.jobs.get(id);
       if (job === null) throw new Error(`no job ${id}`);
       return job;
     },

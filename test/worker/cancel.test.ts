@@ -141,7 +141,7 @@ onEveryStore((target) => {
     const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve));
     const other = await another();
     other.faults.wake = () => {};
-    await other.store.cancel([id], "cancelled by user");
+    await other.store.jobs.cancel([id], "cancelled by user");
     await clock.advance("10s");
     await aborted;
     await worker.idle();
@@ -261,10 +261,10 @@ onEveryStore((target) => {
     const { id } = await hf.enqueue(plain, 0);
     const [lease] = await hf.lease({ for: "10s" });
     const session = (await store.workers.list())[0]!.session;
-    expect(await store.progress(session, id, lease!.token, "1")).toBe(true);
-    expect(await store.progress(session, id, lease!.token + 1, "2"), "another's token").toBe(false);
+    expect(await store.settles.progress(session, id, lease!.token, "1")).toBe(true);
+    expect(await store.settles.progress(session, id, lease!.token + 1, "2"), "another's token").toBe(false);
     await clock.advance("10s");
-    expect(await store.progress(session, id, lease!.token, "3"), "too late").toBe(false);
+    expect(await store.settles.progress(session, id, lease!.token, "3"), "too late").toBe(false);
     expect((await hf.jobs.get(id))?.progress).toBe(1);
   });
 });

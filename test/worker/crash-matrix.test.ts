@@ -6,14 +6,14 @@ import { type Client, heldJob, jobOf, newWorld, quickJob, type Verb } from "../s
 
 const points: [verb: Verb, when: "before" | "after"][] = (
   [
-    "openSession",
+    "sessions.open",
     "kinds.register",
     "queues.settings",
-    "claim",
-    "peek",
-    "settle",
-    "renew",
-    "closeSession",
+    "claims.claim",
+    "claims.peek",
+    "settles.settle",
+    "sessions.renew",
+    "sessions.close",
   ] as const
 ).flatMap((verb) => [
   [verb, "before"],

@@ -387,9 +387,11 @@ onEveryStore((target) => {
     let runs = 0;
     let calls = 0;
     const once = defineJob({ name: "once", run: () => ++runs });
-    faults.settle = (...given) => {
+    faults["settles.settle"] = (...given) => {
       calls += 1;
-      return calls <= 2 ? Promise.reject(new StoreError("CONNECTION_LOST", "gone")) : store.settle(...given);
+      return calls <= 2
+        ? Promise.reject(new StoreError("CONNECTION_LOST", "gone"))
+        : store.settles.settle(...given);
     };
     const worker = hf.work([once], { queues: { default: 1 }, ...patient });
     const { id } = await hf.enqueue(once, 0);
@@ -405,8 +407,8 @@ onEveryStore((target) => {
     hf.on("lease.lost", (event) => lost.push(event));
     hf.on("job.done", (event) => done.push(event));
     let calls = 0;
-    faults.settle = async (...given) => {
-      const moved = await store.settle(...given);
+    faults["settles.settle"] = async (...given) => {
+      const moved = await store.settles.settle(...given);
       if (++calls === 1) throw new StoreError("CONNECTION_LOST", "no answer");
       return moved;
     };
@@ -422,8 +424,10 @@ onEveryStore((target) => {
     const { hf, store, clock, faults } = await client(target);
     const { id } = await hf.enqueue(plain, 0, { backoff: fixed("1m") });
     let calls = 0;
-    faults.settle = (...given) =>
-      ++calls <= 2 ? Promise.reject(new StoreError("DATABASE_BUSY", "locked")) : store.settle(...given);
+    faults["settles.settle"] = (...given) =>
+      ++calls <= 2
+        ? Promise.reject(new StoreError("DATABASE_BUSY", "locked"))
+        : store.settles.settle(...given);
     const [lease] = await hf.lease({ for: "1h" });
     await advanceUntil(clock, lease!.done("out"));
     expect(calls).toBe(3);

@@ -37,7 +37,8 @@ onEveryStore((target) => {
     const [client, admin] = [await world.client(), await world.client()];
     const { job } = quickJob(world);
     await client.work([job], { queues: ["default"] });
-    client.tap.around = (verb, call) => (verb === "renew" || verb === "openSession" ? lost() : call());
+    client.tap.around = (verb, call) =>
+      verb === "sessions.renew" || verb === "sessions.open" ? lost() : call();
     const died = async (): Promise<number> => (await operatorOf(admin.hf).store.workers.lost()).length;
     await world.until("the session to be lost", async () => (await died()) === 1, "2m");
     client.tap.around = null;

@@ -249,7 +249,7 @@ onEveryStore((target) => {
   test("[D5] a release at attempt 0 stays at 0", async () => {
     const { hf, store } = await client(target);
     const { id } = await hf.enqueue(plain, 0);
-    const session = await store.openSession({
+    const session = await store.sessions.open({
       kind: "lease",
       workerId: "w",
       name: "w",
@@ -261,7 +261,7 @@ onEveryStore((target) => {
       version: "0",
     });
     const scope = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
-    const [job] = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
     const released = (attempt: number): number =>
       decide(
         { ...job!, attempt },
@@ -276,7 +276,7 @@ onEveryStore((target) => {
       policyFor(job!, null, null),
       { now: () => 0, random: steady },
     );
-    expect(await store.settle(session, [transition], [job!.token])).toEqual(new Set([id]));
+    expect(await store.settles.settle(session, [transition], [job!.token])).toEqual(new Set([id]));
     expect(await hf.jobs.get(id)).toMatchObject({ state: "ready", attempt: 0 });
   });
 

@@ -45,10 +45,10 @@ onEveryStore((target) => {
     await world.finish(worker.ready);
     delayMs = 201;
     await hf.enqueue(job, { n: 1 });
-    const claims = tap.count("claim");
+    const claims = tap.count("claims.claim");
     await world.advance("20s");
     expect(runs).toEqual([]);
-    expect(tap.count("claim")).toBe(claims);
+    expect(tap.count("claims.claim")).toBe(claims);
     delayMs = 200;
     await world.until("it to run", () => runs.length === 1, "1s");
     expect(told).toEqual(["paused: event-loop delay", "resumed: event-loop delay"]);

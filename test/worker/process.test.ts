@@ -46,7 +46,7 @@ onEveryStore((target) => {
     await last.message("ready");
     await until(async () => (await b.get(poison)).state === "dead", 15_000);
     expect(await b.get(poison)).toMatchObject({ crashes: 3, attempt: 1, error: "killed its worker 3 times" });
-    await until(async () => (await b.real.count({ state: "done" })) === 20, 15_000);
+    await until(async () => (await b.real.jobs.count({ state: "done" })) === 20, 15_000);
     for (const id of quick) expect((await b.get(id)).attempt).toBe(1);
   });
 

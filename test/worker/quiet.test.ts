@@ -116,7 +116,7 @@ onEveryStore((target) => {
     const answer = Promise.withResolvers<void>();
     client.tap.around = async (verb, call) => {
       const found = await call();
-      if (verb === "claim") await client.tap.late(answer.promise);
+      if (verb === "claims.claim") await client.tap.late(answer.promise);
       return found;
     };
     await client.hf.enqueueMany(many(2).map((n) => ({ job, input: { n } })));
@@ -140,7 +140,7 @@ onEveryStore((target) => {
     let held = 0;
     client.tap.around = async (verb, call) => {
       const renewal = await call();
-      if (verb === "renew" && held++ === 0) await client.tap.late(answer.promise);
+      if (verb === "sessions.renew" && held++ === 0) await client.tap.late(answer.promise);
       return renewal;
     };
     await world.until("a renewal", () => held === 1);
@@ -159,7 +159,8 @@ onEveryStore((target) => {
     await world.finish(worker.quiet());
     await world.advance("11s");
     const before = await admin.hf.workers.list();
-    client.tap.around = (verb, call) => (verb === "renew" || verb === "openSession" ? lost() : call());
+    client.tap.around = (verb, call) =>
+      verb === "sessions.renew" || verb === "sessions.open" ? lost() : call();
     await world.until(
       "the session to be lost",
       async () => (await admin.hf.workers.list()).length === 0,
@@ -185,7 +186,7 @@ onEveryStore((target) => {
     const opened = Promise.withResolvers<void>();
     client.tap.around = async (verb, call) => {
       const answer = await call();
-      if (verb === "openSession") await client.tap.late(opened.promise);
+      if (verb === "sessions.open") await client.tap.late(opened.promise);
       return answer;
     };
     const worker = client.hf.work([job], { queues: ["default"] });

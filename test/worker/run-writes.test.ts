@@ -114,7 +114,7 @@ onEveryStore((target) => {
           return 1;
         },
       });
-      refuse(one, "progress", 3, await error());
+      refuse(one, "settles.progress", 3, await error());
       const { id } = await one.hf.enqueue(job, null);
       await one.work([job], { queues, ...lease });
       expect(await ended(world, one, id)).toMatchObject({ state: "done", progress: 3, attempt: 1 });

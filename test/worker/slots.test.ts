@@ -153,9 +153,9 @@ onEveryStore((target) => {
       await world.until("it to run", () => runs.length === 1);
       const second = await hf.enqueue(job, { n: 2 });
       const stopped = worker.stop();
-      const beats = tap.count("renew");
+      const beats = tap.count("sessions.renew");
       await world.advance("100s");
-      expect(tap.count("renew") - beats).toBeGreaterThanOrEqual(9);
+      expect(tap.count("sessions.renew") - beats).toBeGreaterThanOrEqual(9);
       expect(runs).toHaveLength(1);
       expect(runs[0]!.ctx.signal.aborted).toBe(false);
       runs[0]!.finish("in time");

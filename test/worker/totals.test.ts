@@ -51,7 +51,7 @@ onEveryStore((target) => {
     expect(await share(null)).toBe(10);
     const open = async (queues: Record<string, number>) => {
       await world.clock.advance("10ms");
-      return store.openSession(sessionInfo({ queues }));
+      return store.sessions.open(sessionInfo({ queues }));
     };
     const first = await open({ mail: 1 });
     expect(await share(null)).toBe(5);
@@ -59,7 +59,7 @@ onEveryStore((target) => {
     const [second, third] = [await open({ mail: 1 }), await open({ mail: 1 })];
     expect(await share(null)).toBe(3);
     expect([await share(first), await share(second), await share(third)]).toEqual([4, 3, 3]);
-    await store.closeSession(second);
+    await store.sessions.close(second);
     expect([await share(first), await share(third)]).toEqual([5, 5]);
     await world.clock.advance("31s");
     expect(await share(null)).toBe(10);

@@ -52,7 +52,7 @@ onEveryStore((target) => {
     const worker = hf.work([job], { queues: ["default"], signal: AbortSignal.abort() });
     await world.finish(worker.stopped);
     await expect(worker.ready).rejects.toMatchObject({ code: "CLOSED" });
-    expect([tap.count("openSession"), tap.count("claim"), runs.length]).toEqual([0, 0, 0]);
+    expect([tap.count("sessions.open"), tap.count("claims.claim"), runs.length]).toEqual([0, 0, 0]);
   });
 
   test("[O13] attempts: the job's, else the definition's own, else the worker's, else 5", async () => {

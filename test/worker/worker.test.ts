@@ -5,7 +5,7 @@ import { StoreError } from "../../src/errors.ts";
 import { Emitter } from "../../src/events.ts";
 import { silentLogger } from "../../src/logger.ts";
 import { reapOnce } from "../../src/lease/reaper.ts";
-import type { Store } from "../../src/storage/store.ts";
+import type { ClaimStore, SettleStore } from "../../src/lease/store.ts";
 import { sessionInfo } from "../support/world.ts";
 import { type Bench, bench, benchOn, gate, kind, turns } from "./bench.ts";
 
@@ -54,11 +54,17 @@ describe("a worker", () => {
     for (let i = 0; i < 3_000; i++) await b.enqueue("noop", { i });
     let claims = 0;
     let settles = 0;
-    b.store.claim = (...args: Parameters<Store["claim"]>) => ((claims += 1), b.real.claim(...args));
-    b.store.settle = (...args: Parameters<Store["settle"]>) => ((settles += 1), b.real.settle(...args));
+    b.store.claims.claim = (...args: Parameters<ClaimStore["claim"]>) => (
+      (claims += 1),
+      b.real.claims.claim(...args)
+    );
+    b.store.settles.settle = (...args: Parameters<SettleStore["settle"]>) => (
+      (settles += 1),
+      b.real.settles.settle(...args)
+    );
     const worker = b.work([kind("noop", () => undefined)]);
     await worker.idle();
-    expect(await b.real.count({ state: "done" })).toBe(3_000);
+    expect(await b.real.jobs.count({ state: "done" })).toBe(3_000);
     expect(claims).toBeLessThan(30);
     expect(settles).toBeLessThan(30);
   });
@@ -71,16 +77,16 @@ describe("a worker", () => {
     for (let i = 0; i < 5; i++) await b.enqueue("long", { i });
     await turns(20);
     expect(worker.running).toBe(2);
-    expect(await b.real.count({ state: "running" })).toBe(2);
+    expect(await b.real.jobs.count({ state: "running" })).toBe(2);
     for (const [i, door] of doors.entries()) {
       await b.clock.advance("10s");
-      expect(await b.real.count({ state: "running" })).toBeLessThanOrEqual(2);
+      expect(await b.real.jobs.count({ state: "running" })).toBeLessThanOrEqual(2);
       door.open();
       await turns(10);
       void i;
     }
     await worker.idle();
-    expect(await b.real.count({ state: "done" })).toBe(5);
+    expect(await b.real.jobs.count({ state: "done" })).toBe(5);
   });
 
   test("gives back what it claimed ahead and could not start within a second", async () => {
@@ -96,10 +102,10 @@ describe("a worker", () => {
     for (let i = 0; i < 50; i++) ids.push(await b.enqueue("job", { slow: true }));
     await turns(20);
     expect(worker.running).toBe(2);
-    expect(await b.real.count({ state: "running" })).toBeGreaterThan(2);
+    expect(await b.real.jobs.count({ state: "running" })).toBeGreaterThan(2);
     await b.clock.advance("1100ms");
     await turns(20);
-    expect(await b.real.count({ state: "running" })).toBe(2);
+    expect(await b.real.jobs.count({ state: "running" })).toBe(2);
     for (const id of ids) expect((await b.get(id)).attempt).toBeLessThanOrEqual(1);
     door.open();
     await worker.idle();
@@ -202,7 +208,7 @@ describe("outcomes", () => {
     await worker.idle();
     expect(seen).toEqual([1, 2]);
     for (const id of good) expect((await b.get(id)).state).toBe("done");
-    const ended = await b.real.list({ state: "dead" }, { limit: 10, cursor: null }).catch(() => null);
+    const ended = await b.real.jobs.list({ state: "dead" }, { limit: 10, cursor: null }).catch(() => null);
     if (ended !== null) expect(ended.jobs.map(({ id }) => id)).toEqual([bad]);
   });
 });
@@ -320,7 +326,7 @@ describe("cancelling", () => {
     const worker = b.work([handler]);
     const id = await b.enqueue("job");
     await turns();
-    expect((await b.real.cancel([id], "cancelled by user")).get(id)).toBe("cancel_requested");
+    expect((await b.real.jobs.cancel([id], "cancelled by user")).get(id)).toBe("cancel_requested");
     await b.clock.advance("10s");
     await worker.idle();
     expect(await b.get(id)).toMatchObject({ state: "cancelled", error: "cancelled by user" });
@@ -345,19 +351,19 @@ describe("leases", () => {
     ]);
     const held = await b.enqueue("hold");
     await turns();
-    b.store.renew = () => Promise.reject(lost());
+    b.store.sessions.renew = () => Promise.reject(lost());
     await b.clock.advance("10s");
     const waiting = await b.enqueue("quick");
     await b.clock.advance("5s");
     expect((await b.get(waiting)).state).toBe("ready");
-    b.restore("renew");
+    b.restore("sessions.renew");
     await b.clock.advance("2s");
     await turns();
     expect((await b.get(waiting)).state).toBe("done");
     expect(signals).toEqual([]);
     // From here on nothing is renewed any more.
     const cutAt = b.clock.monotonic();
-    b.store.renew = () => Promise.reject(lost());
+    b.store.sessions.renew = () => Promise.reject(lost());
     await b.clock.advance("31s");
     await turns();
     expect(signals).toHaveLength(1);
@@ -383,7 +389,7 @@ describe("leases", () => {
     const held = await b.enqueue("hold");
     await turns();
     const [session] = (await b.real.workers.list()).map((state) => state.session);
-    await b.real.closeSession(session ?? -1);
+    await b.real.sessions.close(session ?? -1);
     await b.clock.advance("10s");
     await turns();
     const quick = await b.enqueue("quick");
@@ -395,7 +401,7 @@ describe("leases", () => {
   });
 
   test("[C7] a dead worker's jobs are taken over when its lease has passed, not before", async () => {
-    const session = await b.real.openSession({
+    const session = await b.real.sessions.open({
       kind: "worker",
       workerId: "dead",
       name: "dead",
@@ -407,7 +413,7 @@ describe("leases", () => {
       version: "0",
     });
     const id = await b.enqueue("job");
-    const claimed = await b.real.claim(
+    const claimed = await b.real.claims.claim(
       session,
       { queues: new Map([["default", 5]]), names: ["job"], limit: 5, order: "highest-first" },
       { levels: new Map(), lookedBackAt: -Infinity },
@@ -425,8 +431,8 @@ describe("leases", () => {
 
   test("[D18] a settle is tried again until it is known to have happened", async () => {
     let tries = 0;
-    b.store.settle = (...args: Parameters<Store["settle"]>) =>
-      (tries += 1) <= 2 ? Promise.reject(lost()) : b.real.settle(...args);
+    b.store.settles.settle = (...args: Parameters<SettleStore["settle"]>) =>
+      (tries += 1) <= 2 ? Promise.reject(lost()) : b.real.settles.settle(...args);
     let runs = 0;
     const worker = b.work([kind("job", () => void (runs += 1))]);
     const id = await b.enqueue("job");
@@ -441,8 +447,8 @@ describe("leases", () => {
 
   test("a settle that had happened before its answer was lost is not reported as a lost lease", async () => {
     let tries = 0;
-    b.store.settle = async (...args: Parameters<Store["settle"]>) => {
-      const moved = await b.real.settle(...args);
+    b.store.settles.settle = async (...args: Parameters<SettleStore["settle"]>) => {
+      const moved = await b.real.settles.settle(...args);
       tries += 1;
       if (tries === 1) throw new StoreError("CONNECTION_LOST", "who knows");
       return moved;
@@ -469,7 +475,7 @@ describe("leases", () => {
     const id = await b.enqueue("job");
     await turns();
     const [session] = (await b.real.workers.list()).map((state) => state.session);
-    await b.real.closeSession(session ?? -1);
+    await b.real.sessions.close(session ?? -1);
     // Before the worker hears of it, its handler ends.
     door.open();
     await turns(20);
@@ -490,7 +496,7 @@ describe("poison", () => {
     );
     for (let i = 0; i < 100; i++) await b.enqueue("job");
     await worker.idle(); // now it claims ahead
-    const session = await b.real.openSession({
+    const session = await b.real.sessions.open({
       kind: "worker",
       workerId: "dead",
       name: "dead",
@@ -502,21 +508,21 @@ describe("poison", () => {
       version: "0",
     });
     const suspects: string[] = [];
-    b.store.claim = () => Promise.resolve([]);
+    b.store.claims.claim = () => Promise.resolve([]);
     for (let i = 0; i < 10; i++) suspects.push(await b.enqueue("job", { slow: true }));
-    await b.real.claim(
+    await b.real.claims.claim(
       session,
       { queues: new Map([["default", 50]]), names: ["job"], limit: 50, order: "highest-first" },
       { levels: new Map(), lookedBackAt: -Infinity },
     );
-    await b.real.closeSession(session);
-    b.restore("claim");
+    await b.real.sessions.close(session);
+    b.restore("claims.claim");
     let most = 0;
     // In steps shorter than the second after which anything that waits is given back.
     for (let i = 0; i < 60; i++) {
       await b.clock.advance("100ms");
       await turns(5);
-      most = Math.max(most, await b.real.count({ state: "running" }));
+      most = Math.max(most, await b.real.jobs.count({ state: "running" }));
     }
     expect(worker.running).toBe(2);
     expect(most).toBe(2);
@@ -545,7 +551,7 @@ describe("quarantine", () => {
       order: "highest-first",
     } as const;
     for (let crash = 0; crash < 2; crash++) {
-      const session = await b.real.openSession({
+      const session = await b.real.sessions.open({
         kind: "worker",
         workerId: "dead",
         name: "dead",
@@ -556,10 +562,10 @@ describe("quarantine", () => {
         leaseMs: 30_000,
         version: "0",
       });
-      expect(await b.real.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity })).toHaveLength(
-        3,
-      );
-      await b.real.closeSession(session);
+      expect(
+        await b.real.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }),
+      ).toHaveLength(3);
+      await b.real.sessions.close(session);
       expect(await reapOnce(deps)).toBe(3);
     }
     const door = gate();
@@ -605,10 +611,10 @@ describe("pause, settings, overload", () => {
     await worker.idle(); // now it claims ahead
     for (let i = 0; i < 20; i++) await b.enqueue("job", { slow: true });
     await turns(20);
-    expect(await b.real.count({ state: "running" })).toBeGreaterThan(1);
+    expect(await b.real.jobs.count({ state: "running" })).toBeGreaterThan(1);
     await b.real.queues.set("default", { paused: true });
     await turns(20);
-    expect(await b.real.count({ state: "running" })).toBe(1);
+    expect(await b.real.jobs.count({ state: "running" })).toBe(1);
     expect(worker.running).toBe(1);
     door.open();
   });
@@ -670,7 +676,7 @@ describe("pause, settings, overload", () => {
     "[O16] schedules fire and duties are done from the start, although %s",
     async (why) => {
       const overloaded = why === "the process is overloaded";
-      if (!overloaded) b.store.claim = () => Promise.reject(lost());
+      if (!overloaded) b.store.claims.claim = () => Promise.reject(lost());
       const duties = new Set<string>();
       let looks = 0;
       b.store.upkeep.duty = async (...args) => {
@@ -707,15 +713,15 @@ describe("pause, settings, overload", () => {
 
   test("[O16] a worker becomes ready, and takes over from a dead one, where there is always more to claim", async () => {
     const other = await benchOn("sqlite::memory:", systemClock);
-    const dead = await other.real.openSession(sessionInfo({ leaseMs: 500 }));
+    const dead = await other.real.sessions.open(sessionInfo({ leaseMs: 500 }));
     const id = await other.enqueue("job");
     const everything = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
     expect(
-      await other.real.claim(dead, everything, { levels: new Map(), lookedBackAt: -Infinity }),
+      await other.real.claims.claim(dead, everything, { levels: new Map(), lookedBackAt: -Infinity }),
     ).toHaveLength(1);
     let busy = true;
-    other.store.claim = async (...asked) => {
-      const jobs = await other.real.claim(...asked);
+    other.store.claims.claim = async (...asked) => {
+      const jobs = await other.real.claims.claim(...asked);
       if (busy) other.real.wake({ kind: "work", queue: "default", priority: 0 });
       await turns(1);
       return jobs;
@@ -737,12 +743,12 @@ describe("pause, settings, overload", () => {
   test("[O16] a claim that is put off is made, although each look finds something to look for sooner", async () => {
     let delayMs = 600;
     let claims = 0;
-    b.store.claim = (...asked) => {
+    b.store.claims.claim = (...asked) => {
       claims += 1;
-      return b.real.claim(...asked);
+      return b.real.claims.claim(...asked);
     };
-    b.store.peek = async (scope) => {
-      const peek = await b.real.peek(scope);
+    b.store.claims.peek = async (scope) => {
+      const peek = await b.real.claims.peek(scope);
       return { ...peek, expiresAt: peek.now + 1 };
     };
     b.work([kind("job", () => undefined)], undefined, { loopDelay: () => delayMs });
@@ -827,7 +833,7 @@ describe("stopping", () => {
       const job = kind("job", () => void (runs += 1));
       const worker = b.work([job], { queues: { default: 1 }, lease: "30s" });
       await worker.ready;
-      b.store.settle = settle;
+      b.store.settles.settle = settle;
       const id = await b.enqueue("job");
       await turns();
       expect(runs).toBe(1);
@@ -841,7 +847,7 @@ describe("stopping", () => {
       expect(b.lines.filter(({ level }) => level === "error")).toMatchObject([{ details: { jobs: 1 } }]);
       expect(await b.real.workers.list()).toEqual([]);
       expect(b.clock.pending).toBe(0);
-      b.restore("settle");
+      b.restore("settles.settle");
       await b.work([job]).ready;
       await b.clock.advance("10s");
       expect(runs).toBe(2);
@@ -862,7 +868,7 @@ describe("stopping", () => {
     const stopped = worker.stop({ timeout: 0 });
     await b.clock.advance("1s");
     await stopped;
-    expect(await b.real.count({ state: "ready" })).toBe(20);
+    expect(await b.real.jobs.count({ state: "ready" })).toBe(20);
   });
 });
 
@@ -872,13 +878,13 @@ describe("outages", () => {
       new StoreError("PERMISSION_DENIED", "refused", { details: { sqlState } });
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.claim = () => Promise.reject(refused("28P01"));
+    b.store.claims.claim = () => Promise.reject(refused("28P01"));
     const id = await b.enqueue("job");
     await b.clock.advance("10s");
-    b.restore("claim");
+    b.restore("claims.claim");
     await b.clock.advance("10s");
     expect((await b.get(id)).state).toBe("done");
-    b.store.claim = () => Promise.reject(refused("42501"));
+    b.store.claims.claim = () => Promise.reject(refused("42501"));
     await b.enqueue("job");
     await b.clock.advance("10s");
     await expect(worker.stopped).rejects.toMatchObject({ code: "PERMISSION_DENIED" });
@@ -887,24 +893,24 @@ describe("outages", () => {
   test("[F12] a lost database makes it wait and go on", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.claim = () => Promise.reject(lost());
-    b.store.peek = () => Promise.reject(lost());
+    b.store.claims.claim = () => Promise.reject(lost());
+    b.store.claims.peek = () => Promise.reject(lost());
     const id = await b.enqueue("job");
     const before = b.lines.length;
     await b.clock.advance("10s");
     expect(b.lines.slice(before).filter(({ level }) => level === "warn").length).toBeLessThanOrEqual(14);
-    b.restore("claim");
-    b.restore("peek");
+    b.restore("claims.claim");
+    b.restore("claims.peek");
     await b.clock.advance("2s");
     await worker.idle();
     expect((await b.get(id)).state).toBe("done");
   });
 
   test("[F12] a database that is away at the start is waited for", async () => {
-    b.store.openSession = () => Promise.reject(new StoreError("DATABASE_UNREACHABLE", "not yet"));
+    b.store.sessions.open = () => Promise.reject(new StoreError("DATABASE_UNREACHABLE", "not yet"));
     const worker = b.work([kind("job", () => undefined)]);
     await b.clock.advance("20s");
-    b.restore("openSession");
+    b.restore("sessions.open");
     await b.clock.advance("2s");
     await worker.ready;
   });
@@ -914,7 +920,7 @@ describe("outages", () => {
     const worker = b.work([kind("job", () => door.opened)], { queues: { default: 2 } });
     const id = await b.enqueue("job");
     await turns();
-    b.store.claim = () => Promise.reject(new StoreError("SCHEMA_MISSING", "the tables are gone"));
+    b.store.claims.claim = () => Promise.reject(new StoreError("SCHEMA_MISSING", "the tables are gone"));
     await b.enqueue("job");
     await turns();
     expect(b.of("error")).toMatchObject([{ during: "claiming" }]);
@@ -949,7 +955,7 @@ describe("outages", () => {
     const worker = b.work([kind("job", () => undefined)], { queues: { default: 1 } });
     await worker.ready;
     const times: number[] = [];
-    b.store.claim = () => {
+    b.store.claims.claim = () => {
       times.push(b.clock.monotonic());
       return Promise.reject(lost());
     };
@@ -959,13 +965,13 @@ describe("outages", () => {
     expect(waits[0]).toBeLessThanOrEqual(63);
     for (const [i, wait] of waits.slice(0, 4).entries()) expect(waits[i + 1]).toBeGreaterThan(wait);
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_250);
-    b.restore("claim");
+    b.restore("claims.claim");
     await b.clock.advance("2s");
     await worker.idle();
   });
 
   test("[D17] work that no claim finds never makes it spin", async () => {
-    b.store.peek = async (scope) => ({ ...(await b.real.peek(scope)), dueAt: 0 });
+    b.store.claims.peek = async (scope) => ({ ...(await b.real.claims.peek(scope)), dueAt: 0 });
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
     const before = b.real.counters.statements;
@@ -994,7 +1000,7 @@ describe("outages", () => {
     for (let i = 0; i < 100; i++) await b.enqueue("job");
     await worker.idle();
     expect(worker.running).toBe(0);
-    expect(await b.real.count({ state: "dead" })).toBe(100);
+    expect(await b.real.jobs.count({ state: "dead" })).toBe(100);
     await b.clock.advance("700s");
     expect(b.clock.pending).toBeLessThanOrEqual(pending + 1);
   });
@@ -1013,7 +1019,7 @@ describe("duties", () => {
   test("[F7] a worker that died is forgotten within 75 s", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    await b.real.openSession({
+    await b.real.sessions.open({
       kind: "worker",
       workerId: "dead",
       name: "dead",

@@ -253,7 +253,7 @@ onEveryStore((target) => {
     const { id } = await one.hf.enqueue(job, 1);
     await world.until("it runs", async () => (await jobOf(one, id)).state === "running");
     // As a process that is stopped: it renews nothing, and does not know.
-    one.tap.around = (verb, call) => (verb === "renew" ? one.tap.late().then(call) : call());
+    one.tap.around = (verb, call) => (verb === "sessions.renew" ? one.tap.late().then(call) : call());
     await two.work([job.handle(async (_n, ctx) => ({ by: ctx.token }) as never)], { queues });
     await world.until("done by the other", async () => (await jobOf(two, id)).state === "done", "2m");
     gate.resolve();

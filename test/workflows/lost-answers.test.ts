@@ -3,7 +3,7 @@
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
 import { Flows } from "../../src/workflows/step-rows.ts";
-import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
 import { newJob } from "../support/new-job.ts";
@@ -107,7 +107,8 @@ onEveryStore((target) => {
         let lose = 1;
         one.tap.around = async (verb, call, args) => {
           const answer = await call();
-          const ends = verb === "settle" && (args[1] as Transition[]).some(({ move }) => move === "end");
+          const ends =
+            verb === "settles.settle" && (args[1] as Transition[]).some(({ move }) => move === "end");
           return ends && lose-- > 0 ? lost() : answer;
         };
       } else resolve.mockImplementationOnce(lost).mockImplementationOnce(lost);
@@ -162,11 +163,11 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const store = one.tap.raw;
-    await store.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
-    const session = await store.openSession(sessionInfo());
+    await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
+    const session = await store.sessions.open(sessionInfo());
     const scope = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
     const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-    const [job] = await store.claim(session, scope, cursor);
+    const [job] = await store.claims.claim(session, scope, cursor);
     const { id, token } = job!;
     const open: StepWrite = {
       job: id,

@@ -274,7 +274,7 @@ onEveryStore((target) => {
     const { id } = await one.hf.enqueue(job, {});
     await world.until("the gate", () => gate.is(), "20s");
     // Written, and nobody is told: as when the process that asks dies at once.
-    expect((await two.tap.raw.cancel([id], "asked")).get(id)).toBe("cancel_requested");
+    expect((await two.tap.raw.jobs.cancel([id], "asked")).get(id)).toBe("cancel_requested");
     gate.open();
     await world.until("cancelled", async () => (await jobOf(one, id)).state === "cancelled", "20s");
     expect((await jobOf(one, id)).attempt).toBe(1);

@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
 import { defineJob, silentLogger } from "../../src/index.ts";
-import type { ClaimCursor } from "../../src/storage/store.ts";
+import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, sessionInfo } from "../support/world.ts";
@@ -15,7 +15,7 @@ const queues = { default: 5 } as const;
 function beforeSleep(client: Client, act: () => Promise<unknown>): void {
   let once = true;
   client.tap.around = async (verb, call, args) => {
-    const transitions = (verb === "settle" ? args[1] : []) as readonly { move: string }[];
+    const transitions = (verb === "settles.settle" ? args[1] : []) as readonly { move: string }[];
     if (once && transitions.some(({ move }) => move === "wait")) {
       once = false;
       await act();
@@ -76,10 +76,10 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client({ logger: silentLogger });
     const store = one.tap.raw;
-    await store.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
-    const session = await store.openSession(sessionInfo());
+    await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
+    const session = await store.sessions.open(sessionInfo());
     const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
-    const [job] = await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
     const { id, token } = job!;
     const of = { id, token, attempt: 1, fails: 0, given: 1 } as const;
     const about = {
@@ -131,10 +131,10 @@ onEveryStore((target) => {
       open: 0,
       every: false,
     } as const;
-    await store.settle(session, [{ ...sleep, move: "wait", waits: "signal", topics: ["lost"] }], []);
-    expect((await store.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }))[0]?.id).toBe(
-      id,
-    );
+    await store.settles.settle(session, [{ ...sleep, move: "wait", waits: "signal", topics: ["lost"] }], []);
+    expect(
+      (await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }))[0]?.id,
+    ).toBe(id);
   });
 
   test("[N11] a holder whose lease has passed, or whose job was taken over, can write nothing of a run", async () => {
@@ -143,9 +143,9 @@ onEveryStore((target) => {
     const store = one.tap.raw;
     const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
     const cursor = (): ClaimCursor => ({ levels: new Map(), lookedBackAt: -Infinity });
-    await store.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
-    const session = await store.openSession(sessionInfo());
-    const [job] = await store.claim(session, scope, cursor());
+    await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
+    const session = await store.sessions.open(sessionInfo());
+    const [job] = await store.claims.claim(session, scope, cursor());
     const { id, token } = job!;
     const step: StepWrite = {
       job: id,
@@ -212,7 +212,7 @@ onEveryStore((target) => {
       expect(await store.workflows.takeSignal(holder, wait)).toBeNull();
       expect(await store.workflows.startCall(holder, call)).toBeNull();
       expect(await store.workflows.saveMachine(holder, move)).toBe(false);
-      expect(await store.settle(holder, [sleep], [])).toEqual(new Set());
+      expect(await store.settles.settle(holder, [sleep], [])).toEqual(new Set());
     };
     await store.workflows.signal({ id: randomUUID(), topic: "go", data: "1", expiresMs: 60_000_000 });
     expect((await store.workflows.recordSteps(session, [{ ...step, name: "before" }])).size).toBe(1);
@@ -226,7 +226,7 @@ onEveryStore((target) => {
     await nothing(session);
     expect(await after()).toEqual(rows);
     // Taken over: the token is another's, and a living session of ours does not help.
-    await store.takeOver([
+    await store.settles.takeOver([
       {
         move: "again",
         id,
@@ -239,8 +239,8 @@ onEveryStore((target) => {
         begun: true,
       },
     ]);
-    const heir = await store.openSession(sessionInfo());
-    const [taken] = await store.claim(heir, scope, cursor());
+    const heir = await store.sessions.open(sessionInfo());
+    const [taken] = await store.claims.claim(heir, scope, cursor());
     expect(taken?.id).toBe(id);
     const between = await after();
     await nothing(session);

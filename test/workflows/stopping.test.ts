@@ -205,9 +205,9 @@ onEveryStore((target) => {
     for (const [outcome, becomes] of outcomes) {
       const { id } = await one.hf.enqueue("plain", null);
       await one.hf.lease({ for: "1h" });
-      const [held] = await store.held([id]);
+      const [held] = await store.sessions.held([id]);
       expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
-      await store.settle(held?.session ?? 0, [decide(held as ClaimedJob, outcome, policy, env)], []);
+      await store.settles.settle(held?.session ?? 0, [decide(held as ClaimedJob, outcome, policy, env)], []);
       expect((await jobOf(one, id)).state).toBe(becomes);
       await one.hf.jobs.delete(id);
     }

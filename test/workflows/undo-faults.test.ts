@@ -12,7 +12,7 @@ const writes: readonly Verb[] = [
   "workflows.recordSteps",
   "workflows.takeSignal",
   "workflows.startCall",
-  "settle",
+  "settles.settle",
   "workflows.advance",
   "workflows.steps",
 ];

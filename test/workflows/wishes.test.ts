@@ -102,7 +102,7 @@ onEveryStore((target) => {
     expect(await hf.jobs.pause(first.id)).toBe("pause_requested");
     expect(await hf.jobs.cancel(second.id)).toBe("cancel_requested");
     const [row] = await world.rows("session");
-    await tap.raw.closeSession(Number(row!["id"]));
+    await tap.raw.sessions.close(Number(row!["id"]));
     await one.work([defineJob({ name: "other", run: () => null })], {
       queues: { default: 1 },
       lease: "20s",
@@ -166,7 +166,7 @@ onEveryStore((target) => {
     const { id } = await hf.enqueue(plain, null);
     const [held] = await hf.lease({ queues: ["default"], for: "1m" });
     const [row] = await world.rows("ready");
-    await tap.raw.settle(
+    await tap.raw.settles.settle(
       Number(row!["session"]),
       [
         {

@@ -247,7 +247,7 @@ async function judge(
 ): Promise<Pick<DryRun, "outcomes" | "judged">> {
   const { jobs } = await insight.browse(wanted, { limit: mostJudged, cursor: null });
   const outcomes: Record<string, number> = {};
-  const judged = await store.judgeEdits(
+  const judged = await store.jobs.judgeEdits(
     jobs.map(({ id }) => id),
     checkEdit(jobEdit(change)),
   );

@@ -4,11 +4,11 @@
  *
  * Pure: facts in, checks out. Not here: finding the facts (findings.ts).
  */
-import { counted, MOST_COUNTED } from "./bounded-count.ts";
+import { counted, MOST_COUNTED } from "../../limits/queue-counts.ts";
 import { oldNode } from "../../node-version.ts";
 import { bytes, duration, grouped } from "../../values/amounts.ts";
 import { isQuiet } from "../../limits/serving.ts";
-import type { Inspection } from "../../storage/store.ts";
+import type { Inspection } from "../../storage/driver.ts";
 import type { WorkerState } from "../../lease/store.ts";
 import type { QueueState } from "../../limits/store.ts";
 

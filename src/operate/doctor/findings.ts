@@ -4,7 +4,7 @@
  * Bounded: counts of queues and of overdue jobs stop, and the rest are a handful of rows and the database's own catalogue.
  * It changes nothing. Not here: the verdicts (diagnosis.ts), comparing the schema (storage/admin.ts).
  */
-import { MOST_COUNTED } from "./bounded-count.ts";
+import { MOST_COUNTED } from "../../limits/queue-counts.ts";
 import type { Facts } from "./diagnosis.ts";
 import { durationMs } from "../../values/duration.ts";
 import { type Operated, type Operator, operatorOf } from "../operator.ts";

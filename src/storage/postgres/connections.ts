@@ -10,8 +10,7 @@
 import { createHash } from "node:crypto";
 import { during, systemClock, type Clock, type Timer } from "../../clock.ts";
 import { StateError, StoreError } from "../../errors.ts";
-import type { Lane } from "../driver.ts";
-import type { PoolUse } from "../store.ts";
+import type { Lane, PoolUse } from "../driver.ts";
 import { isGone, isPlanStale, isStatementLost, sqlState, toStoreError } from "./error-codes.ts";
 import { clientConfig, clientOf, Hosts } from "./hosts.ts";
 import {

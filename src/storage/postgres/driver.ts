@@ -25,10 +25,20 @@ import {
   type TransactionName,
   type WriteName,
 } from "../catalogue.ts";
-import { count, newCounters, runAsync, type Driver, type Lane, type Rider } from "../driver.ts";
+import {
+  count,
+  newCounters,
+  runAsync,
+  type Driver,
+  type Inspection,
+  type Lane,
+  type PoolUse,
+  type RenewalTarget,
+  type Rider,
+  type StoreCounters,
+} from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
 import { laneOfRead } from "../viewing.ts";
-import type { Inspection, PoolUse, RenewalTarget, StoreCounters } from "../store.ts";
 import type { UserTx } from "../user-tx.ts";
 import type { Wake } from "../wake.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
@@ -72,7 +82,7 @@ export function postgresTables(schema: string): Tables {
   return tableNames((table) => `"${schema}"."${table}"`);
 }
 
-interface Compiled {
+export interface Compiled {
   readonly text: string;
   readonly name: string;
   readonly parsed: Parsed;
@@ -126,7 +136,8 @@ export class Compiler {
   }
 }
 
-function compiled(entry: string): Compiled {
+/** The statement as the server receives it. */
+export function compiled(entry: string): Compiled {
   const { text: bare, parsed } = number(parse(entry));
   const text = qualified(bare);
   return { text, name: statementName(text), parsed };

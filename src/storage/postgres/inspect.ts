@@ -1,7 +1,7 @@
 /** Postgres as its catalogue and statistics describe it. Reads only. Beside storage/sqlite/inspect.ts. */
 import { idTime } from "../../values/id.ts";
 import type { Row } from "../catalogue.ts";
-import type { Inspection } from "../store.ts";
+import type { Inspection } from "../driver.ts";
 
 type Send = (text: string, values?: readonly unknown[]) => Promise<Row[]>;
 

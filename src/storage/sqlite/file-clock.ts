@@ -49,7 +49,7 @@ const thisHost: Host = { elapsed: () => systemClock.monotonic(), boot: bootId, s
 const SLEPT_MS = 3_000;
 
 interface Row {
-  readonly read: Statement;
+  readonly read: () => readonly [value?: string | undefined];
   readonly write: Statement;
 }
 
@@ -62,10 +62,12 @@ export class FileClock implements Clock {
   readonly #tables: Tables;
   readonly #onSet: () => void;
   readonly #rows = new WeakMap<Handle, Row>();
-  #origin: number;
+  /** The file's time where the monotonic clock is at 0. Only this clock moves it. */
+  origin: number;
   /** Wall clock less monotonic clock, as last looked at. */
   #wallOrigin: number;
-  #set = false;
+  /** Whether the wall clock was set and `step` has to look at it. */
+  wasSet = false;
   #known = "";
   #seen = -Infinity;
   /** Who wrote the row; null: nobody knows. */
@@ -89,29 +91,22 @@ export class FileClock implements Clock {
     this.monotonic = () => machine.monotonic();
     this.after = (ms, fn, options) => machine.after(ms, fn, options);
     this.#wallOrigin = this.#wall() - host.elapsed();
-    this.#origin = this.#wallOrigin;
+    this.origin = this.#wallOrigin;
   }
 
   // An arrow function, so that it can be handed on by itself. It reads one clock: every id asks for the time.
-  readonly now = (): number => Math.floor(this.#elapsed() + this.#origin);
+  readonly now = (): number => Math.floor(this.#elapsed() + this.origin);
 
   /** Notices that the wall clock was set. Before every statement that judges by the time. */
   look(): void {
     const wallOrigin = this.#wall() - this.#elapsed();
-    if (Math.abs(wallOrigin - this.#wallOrigin) <= STEP_MS) return;
+    if (Math.abs(wallOrigin - this.#wallOrigin) > STEP_MS) this.#wallWasSet(wallOrigin);
+  }
+
+  #wallWasSet(wallOrigin: number): void {
     this.#wallOrigin = wallOrigin;
-    this.#set = true;
+    this.wasSet = true;
     this.#onSet();
-  }
-
-  /** The file's time where the monotonic clock is at 0. */
-  get origin(): number {
-    return this.#origin;
-  }
-
-  /** Whether the wall clock was set and `step` has to look at it. */
-  get wasSet(): boolean {
-    return this.#set;
   }
 
   /** Whether the file's origin was looked at a moment ago: enough for what no lease depends on. */
@@ -122,40 +117,42 @@ export class FileClock implements Clock {
   /** Takes over the file's origin. Gives how far that moved this clock. */
   follow(handle: Handle): number {
     this.#followedAt = this.#elapsed();
-    const found = this.#row(handle).read.get() as { value: string } | [string] | undefined;
-    const value = Array.isArray(found) ? found[0] : found?.value;
-    if (value === undefined || value === this.#known) return 0;
+    const [value] = this.#row(handle).read();
+    return value === undefined || value === this.#known ? 0 : this.#takeOver(value);
+  }
+
+  #takeOver(value: string): number {
     const [origin = 0, seen = 0] = value.split(" ").map(Number);
     this.#writtenOn = value.split(" ")[2] ?? null; // an older version writes none
-    const moved = origin - this.#origin;
+    const moved = origin - this.origin;
     if (moved !== 0) this.#sleptBefore = this.#slept(); // Who moved it has counted it.
     this.#known = value;
-    this.#origin = origin;
+    this.origin = origin;
     this.#seen = seen;
     return moved;
   }
 
   /** Notes how far the file's time has come. In a write transaction, after `follow`. */
   note(handle: Handle): void {
-    const now = Math.floor(this.#elapsed() + this.#origin);
-    if (now - this.#seen >= SEEN_EVERY_MS) this.#row(handle).write.run(this.#text(this.#origin, now));
+    const now = this.now();
+    if (now - this.#seen >= SEEN_EVERY_MS) this.#row(handle).write.run(this.#text(this.origin, now));
   }
 
   /** Begins with the file's time, or begins the file's time where it has none. */
   begin(handle: Handle): void {
     this.follow(handle);
     if (this.#known === "") this.note(handle);
-    this.#set = Math.abs(this.#wallOrigin - this.#origin) > STEP_MS;
-    this.#fresh = this.#set;
+    this.wasSet = Math.abs(this.#wallOrigin - this.origin) > STEP_MS;
+    this.#fresh = this.wasSet;
   }
 
   /** What must be done so that the file's time is the wall clock's again; null: nothing. In a write transaction, after `follow`. */
   step(handle: Handle): ClockStep | null {
     const elapsed = this.#elapsed();
     const origin = this.#wall() - elapsed;
-    if (Math.abs(origin - this.#origin) <= STEP_MS) return null;
-    const reached = Math.floor(elapsed + this.#origin);
-    const to = reached + Math.round(origin - this.#origin);
+    if (Math.abs(origin - this.origin) <= STEP_MS) return null;
+    const reached = Math.floor(elapsed + this.origin);
+    const to = reached + Math.round(origin - this.origin);
     const boots = this.#boot !== null && this.#writtenOn !== null;
     const restarted = reached < this.#seen || (boots && this.#boot !== this.#writtenOn);
     // Where no boot has a name, a clock that was set while nobody looked and another machine look alike. From `seen` on is what is known to
@@ -175,7 +172,7 @@ export class FileClock implements Clock {
 
   /** The step is committed, or another client had made it. */
   settled(handle: Handle): number {
-    this.#set = false;
+    this.wasSet = false;
     this.#fresh = false;
     this.#sleptBefore = this.#slept();
     return this.follow(handle);
@@ -187,18 +184,25 @@ export class FileClock implements Clock {
   }
 
   #row(handle: Handle): Row {
-    let row = this.#rows.get(handle);
-    if (row === undefined) {
-      const { meta } = this.#tables;
-      row = {
-        read: handle.prepare(`select value from ${meta} where key = 'clock'`),
-        write: handle.prepare(
-          `insert into ${meta} (key, value) values ('clock', ?) on conflict (key) do update set value = excluded.value`,
-        ),
-      };
-      row.read.setReturnArrays?.(true); // an object costs half of the whole
-      this.#rows.set(handle, row);
-    }
+    return this.#rows.get(handle) ?? this.#prepare(handle);
+  }
+
+  #prepare(handle: Handle): Row {
+    const { meta } = this.#tables;
+    const select = handle.prepare(`select value from ${meta} where key = 'clock'`);
+    select.setReturnArrays?.(true); // an object costs half of the whole
+    const row: Row = {
+      // better-sqlite3 gives an object.
+      read:
+        select.setReturnArrays === undefined
+          ? () => [(select.get() as { value: string } | undefined)?.value]
+          : () => (select.get() as [string] | undefined) ?? [],
+      write: handle.prepare(
+        `insert into ${meta} (key, value) values ('clock', ?)
+         on conflict (key) do update set value = excluded.value`,
+      ),
+    };
+    this.#rows.set(handle, row);
     return row;
   }
 }

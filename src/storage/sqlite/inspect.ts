@@ -1,7 +1,7 @@
 /** SQLite as it describes itself: sizes, the WAL, the file system. Reads only. Beside storage/postgres/inspect.ts. */
 import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Inspection } from "../store.ts";
+import type { Inspection } from "../driver.ts";
 import { isSafeVersion } from "./connection.ts";
 import { networkFileSystem } from "./file.ts";
 import type { Handle } from "./handle.ts";

@@ -1,14 +1,16 @@
 /** Renewing a session over a SQLite connection of its own: for a thread that does nothing else, so it may wait. */
 import { performance } from "node:perf_hooks";
 import { sleep, systemClock } from "../../clock.ts";
-import type { Renewal, RenewalTarget } from "../store.ts";
+import type { Renewal } from "../../lease/store.ts";
+import type { RenewalTarget } from "../driver.ts";
 import { readRenewal, renewCall, type RenewalConnection } from "../../lease/renew.ts";
 import { openFile } from "./connection.ts";
 import { sqliteTables } from "./driver.ts";
 import { isBusy, toStoreError } from "./error-codes.ts";
 import { FileClock } from "./file-clock.ts";
 import { FileWatch } from "./file.ts";
-import { inTransaction, rollBack, SqliteSession } from "./handle.ts";
+import { SqliteSession } from "./group-commit.ts";
+import { inTransaction, rollBack } from "./handle.ts";
 import { statements } from "./statements/jobs.ts";
 
 type SqliteTarget = Extract<RenewalTarget, { dialect: "sqlite" }>;

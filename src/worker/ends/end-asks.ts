@@ -16,7 +16,7 @@ import { troubleOf } from "../../storage/trouble.ts";
 import type { Attempt } from "../attempt.ts";
 
 export interface EndAsksDeps {
-  readonly store: { readonly workflows: Pick<Store["workflows"], "undoable"> } & Pick<Store, "place">;
+  readonly store: { readonly workflows: Pick<Store["workflows"], "undoable"> } & Pick<Store, "jobs">;
   /** Asks until the database answers, or `over`. */
   readonly patiently: <T>(call: () => Promise<T>, over: () => boolean) => Promise<T>;
   readonly settler: Pick<Settler, "push" | "letGo">;
@@ -58,7 +58,7 @@ export class EndAsks {
     let repeated = true;
     try {
       const row = await patiently(
-        () => store.place(job.id),
+        () => store.jobs.place(job.id),
         () => isLost(attempt),
       );
       repeated = row?.note?.thrown === true;

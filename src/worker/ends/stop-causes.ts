@@ -86,11 +86,9 @@ function reasonOf(cause: StopCause, job: ClaimedJob): HoldfastError {
     case "cancelled":
       return new JobError("CANCELLED", cause.reason, { details });
     case "shutdown":
-      return new JobError(
-        "SHUTDOWN",
-        "The worker is shutting down and releases the attempt. Stop now.",
-        { details },
-      );
+      return new JobError("SHUTDOWN", "The worker is shutting down and releases the attempt. Stop now.", {
+        details,
+      });
     case "lost":
       return new StateError(
         "LEASE_LOST",

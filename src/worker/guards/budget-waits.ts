@@ -11,7 +11,7 @@
  */
 import type { Clock } from "../../clock.ts";
 import type { AnyJob } from "../../jobs/define-job.ts";
-import type { BudgetedJobs, BudgetScope } from "../../storage/store.ts";
+import type { BudgetedJobs, BudgetScope } from "../../limits/store.ts";
 
 export interface WorkerBudgetsDeps {
   readonly clock: Clock;

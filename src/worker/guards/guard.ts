@@ -6,7 +6,7 @@
  */
 import type { ClaimedJob } from "../../jobs/job.ts";
 import type { Outcome } from "../../jobs/outcome.ts";
-import type { ClaimCursor, ClaimScope } from "../../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../../jobs/claim-scope.ts";
 
 /** A claim's scope, as a worker asks. */
 export interface WorkerScope extends ClaimScope {

@@ -8,14 +8,15 @@
  * Not here: what is open (breaker-guard.ts, budget-waits.ts), when to claim (claimer.ts).
  */
 import type { ClaimedJob } from "../../jobs/job.ts";
-import type { ClaimCursor, ClaimScope, Store } from "../../storage/store.ts";
+import type { Store } from "../../storage/store.ts";
+import type { ClaimCursor, ClaimScope } from "../../jobs/claim-scope.ts";
 import { freeSlots, type Pool } from "../slots.ts";
 import type { WorkerBreakers } from "./breaker-guard.ts";
 import type { WorkerBudgets } from "./budget-waits.ts";
 import type { ClaimGuard, WorkerScope } from "./guard.ts";
 
 export interface GuardedClaimsDeps {
-  readonly store: Pick<Store, "claim" | "claimBudgeted">;
+  readonly store: Pick<Store, "claims">;
   readonly pools: ReadonlyMap<string, Pool>;
   readonly names: readonly string[];
   readonly order: ClaimScope["order"];
@@ -75,12 +76,12 @@ export class GuardedClaims implements ClaimGuard {
   /** Job types with a budget and those without take turns in having the first choice of the slots. */
   async claim(session: number, scope: WorkerScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
     const { store, budgets } = this.#deps;
-    if (!budgets.any) return store.claim(session, scope, cursor);
+    if (!budgets.any) return store.claims.claim(session, scope, cursor);
     const names = budgets.free(scope.names);
     const plain = (rest: WorkerScope): Promise<ClaimedJob[]> =>
       names.length === 0 || rest.limit === 0
         ? Promise.resolve([])
-        : store.claim(session, { ...rest, names }, cursor);
+        : store.claims.claim(session, { ...rest, names }, cursor);
     const budgeted = (rest: WorkerScope) => this.#claimBudgets(session, rest, cursor);
     this.#budgetsFirst = !this.#budgetsFirst;
     const [first, second] = this.#budgetsFirst ? [budgeted, plain] : [plain, budgeted];
@@ -117,7 +118,7 @@ export class GuardedClaims implements ClaimGuard {
       const limit = [...queues.values()].reduce((sum, slots) => sum + slots, 0);
       if (limit === 0) break;
       try {
-        const claim = await store.claimBudgeted(
+        const claim = await store.claims.claimBudgeted(
           session,
           { queues, limit, order: scope.order },
           budget,
@@ -145,7 +146,7 @@ export class GuardedClaims implements ClaimGuard {
     const scope = { queues, names: open, limit: 1, order };
     // By a cursor of its own: the worker's may have passed the one job.
     const own: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-    const [job] = open.length === 0 ? [] : await store.claim(session, scope, own);
+    const [job] = open.length === 0 ? [] : await store.claims.claim(session, scope, own);
     if (job !== undefined || !budgets.any) return job;
     for (const queue of queues) {
       const free = new Map([[queue, 1]]);

@@ -13,7 +13,7 @@ import { isMainThread, threadId } from "node:worker_threads";
 import pg from "pg";
 import { StoreError } from "../../../src/errors.ts";
 import { SqliteDriver } from "../../../src/storage/sqlite/driver.ts";
-import { SqliteSession } from "../../../src/storage/sqlite/handle.ts";
+import { SqliteSession } from "../../../src/storage/sqlite/group-commit.ts";
 
 export type FaultKind = "lost" | "refused" | "sockets";
 

@@ -20,12 +20,12 @@ export const handlerPoints = [
 
 /** Calls of the store that a flow makes. */
 export const deadlyVerbs = [
-  "claim",
+  "claims.claim",
   "workflows.steps",
   "workflows.recordSteps",
   "workflows.takeSignal",
   "workflows.startCall",
-  "settle",
+  "settles.settle",
 ] as const satisfies readonly Verb[];
 
 /** Before such a call, while it is under way, and after its answer. */

@@ -48,4 +48,4 @@ const job = defineJob({ name: "nap", run: () => (verb === "run" ? die() : undefi
 const worker = hf.work([job], { queues: { [queue]: 2 }, lease: "2s", heartbeat: "500ms" });
 await worker.ready;
 await worker.idle();
-if (verb === "closeSession") await worker.stop();
+if (verb === "sessions.close") await worker.stop();

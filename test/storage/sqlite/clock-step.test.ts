@@ -73,13 +73,13 @@ onSqlite((target) => {
       one.offsetMs = offset;
       await notice(first);
       // The second client has not noticed yet: it follows, and sets nothing back.
-      expect(await operatorOf(second).store.burySessions()).toBe(0);
+      expect(await operatorOf(second).store.sessions.forgetDead()).toBe(0);
       expect(Math.abs((await first.databaseNow()) - (await second.databaseNow()))).toBeLessThan(1_000);
       two.offsetMs = offset;
       await notice(second);
       await notice(first);
       expect(Math.abs((await first.databaseNow()) - one.now())).toBeLessThan(1_000);
-      for (const hf of [first, second]) expect(await operatorOf(hf).store.orphans(10)).toEqual([]);
+      for (const hf of [first, second]) expect(await operatorOf(hf).store.sessions.orphans(10)).toEqual([]);
       await held!.renew();
       await held!.done();
       await other!.done();
@@ -98,7 +98,7 @@ onSqlite((target) => {
     const [session] = await fresh.query(`select lease_until, lease_ms from ${fresh.table("session")}`);
     expect(Number(session!["lease_until"]) - (await hf.databaseNow())).toBeLessThanOrEqual(5_000);
     await fresh.query(`update ${fresh.table("session")} set lease_until = lease_until - 5000`);
-    expect((await operatorOf(hf).store.orphans(10)).map((job) => job.id)).toEqual([id]);
+    expect((await operatorOf(hf).store.sessions.orphans(10)).map((job) => job.id)).toEqual([id]);
   });
 
   test("[O6] a clock that was a year ahead stops nothing and deletes nothing when it is set right", async () => {

@@ -13,17 +13,18 @@ interface Shared {
   readonly NOW: string;
   readonly BEFORE_ALL: string;
   readonly state: string;
-  readonly live: string;
-  readonly ended: string;
+  /** Live jobs, and ended ones, with these columns before the usual ones. */
+  readonly liveAnd: (columns: string) => string;
+  readonly endedAnd: (columns: string) => string;
   readonly levels: string;
 }
 
-export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, ended, levels }: Shared) {
+export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, endedAnd, levels }: Shared) {
   const lineAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
-  const linesIn = `select l.id from ${t.line} l
+  const linesIn = `from ${t.line} l
           where ${lineAsked}`;
   const among = (row: string) =>
-    `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (${linesIn}))`;
+    `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (select l.id ${linesIn}))`;
   // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
   const noText = `\\\\u(0000|[dD][89a-fA-F])`;
   // Each `offset 0` keeps its look one for each row: without it, a table that was never analyzed is read whole into a hash
@@ -121,8 +122,8 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
-    `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras,`;
-  const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
+    `${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
+  const detailed = { live: liveAnd(more("r")), ended: endedAnd(more("h")) };
 
   return {
     browseLive: browse(takenLive, t.ready),
@@ -143,7 +144,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, live, end
     // The comparison takes line and rank along: with `line = … and rank = …` Postgres expects a row or two on a table that was
     // never analyzed, and fetches and sorts the whole level (20,304 rows read; this way 50). Other levels are left out afterwards.
     lineUp: `
-      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
+      with recursive scope as (select l.id as line ${linesIn}),${levels}
       select h.id, h.run_at, h.waits from level_of lv cross join lateral (
         select r.id, r.run_at, r.rank, r.line, r.waits from ${t.ready} r
         where case when r.token is null then true end

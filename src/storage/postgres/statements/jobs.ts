@@ -68,7 +68,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const hidden = (param: string) => `(select ${param})`;
   const names = hidden(":names::text[]");
   const direction = hidden(":direction::bigint");
-  /** The lines in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/claim-cursor.ts). */
+  /** The lines in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/plain-claim.ts). */
   const scope = `
     scope as materialized (
       select l.id as line, l.queue, q.grp, q.n, q.edge
@@ -344,12 +344,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   ) => `(select p.id from ${t.member} p where p.batch = :batch::uuid offset 0) c
         cross join lateral (select * from ${table} k where k.id = c.id offset 0) ${row}
         cross join lateral (select * from ${t.job} k where k.id = c.id offset 0) j`;
-  const liveAmong = (from: string) => `
-      select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::text as output,
+  const liveAmong = (from: string, more = "") => `
+      select ${more}r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::text as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
       from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
-  const endedAmong = (from: string) => `
-      select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+  const endedAmong = (from: string, more = "") => `
+      select ${more}h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null::bigint as lease_until, s.worker_id, h.state, null::text as waits, ${jobColumns}, ${atStep("h")} as step
       from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
@@ -1071,7 +1071,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       delete from ${t.event} where id < :eventsBefore::uuid`,
     ...flowStatements(t, NOW, own),
     ...batchStatements(t, NOW),
-    ...insightStatements(t, { NOW, BEFORE_ALL, state, live, ended, levels }),
+    ...insightStatements(t, {
+      NOW,
+      BEFORE_ALL,
+      state,
+      liveAnd: (more) => liveAmong(every("r", t.ready), more),
+      endedAnd: (more) => endedAmong(every("h", t.history), more),
+      levels,
+    }),
     ...triageStatements(t, NOW),
 
     duty: `

@@ -11,17 +11,19 @@ import { seqOf } from "../seq.ts";
 
 interface Shared {
   readonly state: string;
-  readonly live: string;
-  readonly ended: string;
+  /** Live jobs, and ended ones, with these columns before the usual ones. */
+  readonly liveAnd: (columns: string) => string;
+  readonly endedAnd: (columns: string) => string;
   readonly levels: string;
 }
 
-export function insightStatements(t: Tables, { state, live, ended, levels }: Shared) {
+export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels }: Shared) {
   const seq = seqOf(t);
   const lineAsked = `(:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
-  const linesIn = `select l.id from ${t.line} l
+  const linesIn = `from ${t.line} l
           where ${lineAsked}`;
-  const among = (row: string) => `((:queues is null and :names is null) or ${row}.line in (${linesIn}))`;
+  const among = (row: string) =>
+    `((:queues is null and :names is null) or ${row}.line in (select l.id ${linesIn}))`;
   // By keys, and with numbers as places in a list: `items.0.id` may mean either.
   const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
   const value = (at: string) =>
@@ -112,8 +114,8 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
         queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
-    `select ${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras,`;
-  const detailed = { live: live.replace("select", more("r")), ended: ended.replace("select", more("h")) };
+    `${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
+  const detailed = { live: liveAnd(more("r")), ended: endedAnd(more("h")) };
 
   return {
     browseLive: browse(takenLive, t.ready),
@@ -132,7 +134,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     tallyChildren: tally(takenChildren, either),
     tallyMembers: tally(takenMembers, either),
     lineUp: `
-      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels}
+      with recursive scope as (select l.id as line ${linesIn}),${levels}
       select ${seq.id("r.seq")} as id, r.seq as place, r.run_at, r.waits from level_of lv cross join ${t.ready} r
       where lv.rank is not null and r.seq in (
         select c.seq from ${t.ready} c
@@ -177,7 +179,7 @@ export function insightStatements(t: Tables, { state, live, ended, levels }: Sha
     // counted, how much is left is not known. (A limit here may name no column: twice as many as are wanted are enough for any
     // number of them.)
     tallyLines: `
-      with recursive scope as (${linesIn.replace("l.id", "l.id as line")}),${levels},
+      with recursive scope as (select l.id as line ${linesIn}),${levels},
       waiters (found) as materialized (select exists (select 1 from ${t.ready} r where ${timed} limit 1)),
       ends as materialized (
         select lv.line, lv.rank, (select r.run_at from ${ofLevel} and r.token is null order by r.run_at desc limit 1) as last

@@ -222,12 +222,12 @@ export function statements(t: Tables): Statements {
         cross join ${table} ${row} on ${row}.seq = c.seq cross join ${t.job} j on j.seq = c.seq and c.parent_id = :workflow`;
   const members = (row: string, table: string) => `${t.member} c
         cross join ${table} ${row} on ${row}.seq = c.seq cross join ${t.job} j on j.seq = c.seq and c.batch = :batch`;
-  const liveAmong = (from: string) => `
-      select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
+  const liveAmong = (from: string, more = "") => `
+      select ${more}j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep} as step
       from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
-  const endedAmong = (from: string) => `
-      select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+  const endedAmong = (from: string, more = "") => `
+      select ${more}j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep} as step
       from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
@@ -821,7 +821,12 @@ export function statements(t: Tables): Statements {
     ],
     ...flowStatements(t, own),
     ...batchStatements(t),
-    ...insightStatements(t, { state, live, ended, levels }),
+    ...insightStatements(t, {
+      state,
+      liveAnd: (more) => liveAmong(every("r", t.ready), more),
+      endedAnd: (more) => endedAmong(every("h", t.history), more),
+      levels,
+    }),
     ...triageStatements(t),
 
     duty: `

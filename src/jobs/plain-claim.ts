@@ -1,5 +1,5 @@
 /**
- * Claiming: which levels to look at, where each claim got to, and when to look at everything again.
+ * The plain claim: jobs without limits, by one statement that takes them level by level.
  *
  * A level is one (line, rank): its jobs stand in the index in the order (run_at, place). A claim walks the levels of its scope in
  * order, as many as it needs. One that starts at the cursor steps over the index entries of jobs that are gone, which Postgres
@@ -8,16 +8,19 @@
  *
  *   known levels, each from where the last claim got to ··· the edge, the last rank that was claimed from ──▶ all behind it
  *
- * What a cursor could hide (an insert that committed late, a level that is new, a row that a crashed claimer let go) is found by
+ * A cursor could hide an insert that committed late, a level that is new, or a row that a crashed claimer released. They are found by
  * the look back: once a second at the most, at once when a claim comes back empty. Where looks back have become costly, most of
  * them only go back a second in the known levels, and to all others.
+ * Not here: limits (lease/claim.ts), when to claim (worker/claimer.ts).
  */
-import type { ClaimedJob } from "./job.ts";
-import type { ClaimCursor, ClaimLevel, ClaimScope } from "../storage/store.ts";
-import type { Row, RowList } from "../storage/catalogue.ts";
+import type { Clock } from "../clock.ts";
+import type { Call, Row, RowList } from "../storage/catalogue.ts";
+import type { Driver } from "../storage/driver.ts";
+import type { ClaimCursor, ClaimLevel, ClaimScope } from "./claim-scope.ts";
+import { type ClaimedJob, type Counted, WAITING_AT } from "./job.ts";
 import type { Lines } from "./job-types.ts";
 import { placeIn } from "./page-cursor.ts";
-import { claimedJob, number } from "./rows.ts";
+import { context, extras, flag, json, maybeNumber, maybeText, number, text } from "./rows.ts";
 
 const LOOK_BACK_MS = 1_000;
 /** Inserts commit so much later than they were due, at most, to be found by every look back. */
@@ -30,6 +33,101 @@ const MOST_KNOWN = 32;
 const LOOK_BACK_SHARE = 20;
 /** Before every rank that a job can have. */
 const FIRST_RANK = -2_147_483_649;
+
+/** What a look at the levels of a scope found. All instants are epoch milliseconds of the database's clock. */
+export interface PlainPeek {
+  readonly now: number;
+  readonly dueAt: number | null;
+  readonly expiresAt: number | null;
+  readonly completeInMs: number | null;
+  readonly draining: readonly string[];
+  /** Queues with lanes, and queues with limits, anywhere. */
+  readonly laned: readonly string[];
+  readonly limited: readonly string[];
+}
+
+export interface PlainClaimsDeps {
+  readonly driver: Driver;
+  readonly clock: Clock;
+  readonly lines: Lines;
+}
+
+/** Claims of jobs without limits. */
+export class PlainClaims {
+  readonly #driver: Driver;
+  readonly #clock: Clock;
+  readonly #lines: Lines;
+
+  constructor({ driver, clock, lines }: PlainClaimsDeps) {
+    this.#driver = driver;
+    this.#clock = clock;
+    this.#lines = lines;
+  }
+
+  protected async claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
+    const { queues, names, direction } = scopeParams(scope);
+    if (queues.length === 0) return [];
+    const now = this.#driver.now();
+    const asks = asksOf(scope, cursor, () => this.#clock.monotonic());
+    let ask = asks.next();
+    while (ask.done !== true) {
+      const { levels, onward } = ask.value;
+      const [level] = levels;
+      const call: Call<"claim" | "claimLevel"> =
+        onward && levels.length === 1
+          ? { name: "claimLevel", params: { now, session, ...level } }
+          : { name: "claim", params: { now, session, names, direction, queues: ask.value.queues, levels } };
+      ask = asks.next(await this.#driver.write(call, "claim"));
+    }
+    await this.learnLines(ask.value);
+    return claimedJobs(ask.value, session, scope, cursor, this.#lines);
+  }
+
+  /** The names of lines that this process has not met yet. */
+  protected async learnLines(rows: readonly Row[]): Promise<void> {
+    if (rows.every((row) => this.#lines.name(number(row, "line")) !== undefined)) return;
+    const ids = unknownLines(rows, this.#lines);
+    this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids } }, "claim"));
+  }
+
+  protected async peekPlain(
+    scope: ClaimScope,
+    cursor: ClaimCursor | undefined,
+    now: number | null,
+  ): Promise<PlainPeek> {
+    const { queues, names, direction } = scopeParams(scope);
+    const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
+    const startedMs = this.#clock.monotonic();
+    const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
+    const levels = cursor === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, cursor));
+    const params = { now, queues, names, direction, levels, channel, message };
+    // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
+    const [found] = await this.#driver.read({ name: "peek", params }, "claim");
+    const row = found as Row;
+    const endedMs = this.#clock.monotonic();
+    if (cursor !== undefined && leftMs === 0)
+      Object.assign(cursor, { peekedAt: endedMs, peekMs: endedMs - startedMs });
+    return {
+      now: number(row, "now"),
+      dueAt: dueAtIn(row),
+      expiresAt: maybeNumber(row, "expires_at"),
+      completeInMs: leftMs === 0 ? null : leftMs,
+      draining: namesIn(row, "draining"),
+      laned: namesIn(row, "laned"),
+      limited: namesIn(row, "limited"),
+    };
+  }
+}
+
+/** Null: nothing is due at a known time. */
+export function dueAtIn(row: Row): number | null {
+  const dueAt = maybeNumber(row, "due_at");
+  return dueAt === null || dueAt >= WAITING_AT ? null : dueAt;
+}
+
+function namesIn(row: Row, column: string): string[] {
+  return row[column] === null ? [] : (JSON.parse(text(row, column)) as string[]);
+}
 
 function isLimits(queues: ClaimScope["queues"]): queues is ReadonlyMap<string, number> {
   return typeof queues === "object" && "get" in queues;
@@ -197,7 +295,7 @@ function keepLatest({ levels }: ClaimCursor, most: number): void {
 }
 
 /** Moves the cursor past what was claimed, and hands the jobs over in claim order (RETURNING promises none). */
-export function claimedJobs(
+function claimedJobs(
   rows: Row[],
   session: number,
   scope: ClaimScope,
@@ -273,11 +371,102 @@ export function inClaimOrder(rows: readonly Row[], direction: number): Row[] {
 }
 
 /** Lines in the answer that this process has not met yet. */
-export function unknownLines(rows: readonly Row[], lines: Lines): number[] {
+function unknownLines(rows: readonly Row[], lines: Lines): number[] {
   const missing = new Set<number>();
   for (const row of rows) {
     const line = number(row, "line");
     if (lines.name(line) === undefined) missing.add(line);
   }
   return [...missing];
+}
+
+/** What a claim's row has. Postgres gives a bigint as text where it may be large. */
+interface ClaimedRow {
+  readonly id: string;
+  readonly place?: number;
+  readonly token: number | string;
+  readonly rank: number;
+  readonly input: string;
+  readonly attempt: number;
+  readonly max_attempts: number | null;
+  readonly run_at: number | string;
+  readonly started_at: number | string;
+  readonly lane?: string | null;
+  readonly cancel_reason?: string | null;
+  readonly counted?: number | null;
+  readonly rest: string | null;
+}
+
+/**
+ * A claimed or orphaned job. `session` and where it comes from are the caller's to know. Most jobs have no `rest`, and a
+ * drain makes tens of thousands of these a second: hence one literal, and columns that are read by their names.
+ */
+export function claimedJob(row: Row, session: number, line: { queue: string; name: string }): ClaimedJob {
+  const from = row as unknown as ClaimedRow;
+  const job: ClaimedJob = {
+    id: from.id,
+    place: from.place ?? from.id,
+    token: Number(from.token),
+    session,
+    name: line.name,
+    queue: line.queue,
+    priority: -from.rank || 0,
+    input: from.input,
+    attempt: from.attempt,
+    crashes: 0,
+    begun: false,
+    undoing: false,
+    maxAttempts: from.max_attempts,
+    timeoutMs: null,
+    errors: null,
+    keyed: false,
+    lane: from.lane ?? null,
+    context: null,
+    parentId: null,
+    runAt: Number(from.run_at),
+    startedAt: Number(from.started_at),
+    deadlineAt: null,
+    extras: null,
+    cancelReason: from.cancel_reason ?? null,
+  };
+  if (from.rest === null && (from.counted ?? null) === null) return job;
+  const counted = (from.counted ?? null) === null ? null : { counted: countedIn(row, line.queue) };
+  return { ...job, ...restOf(from.rest), ...counted };
+}
+
+/** What few jobs have comes as one text. */
+function restOf(text: string | null): Partial<ClaimedJob> | null {
+  if (text === null) return null;
+  const rest = JSON.parse(text) as Row;
+  return {
+    crashes: number(rest, "crashes"),
+    begun: flag(rest, "begun"),
+    undoing: flag(rest, "undoing"),
+    timeoutMs: maybeNumber(rest, "timeout_ms"),
+    errors: maybeText(rest, "errors"),
+    keyed: rest["key"] !== null,
+    context: context(rest),
+    parentId: maybeText(rest, "parent_id"),
+    deadlineAt: maybeNumber(rest, "deadline_at"),
+    extras: extras(rest),
+  };
+}
+
+/** The instants at which a claim counts as starts of its jobs, as they are kept with it: by the lane's number, by the queue's name. */
+export interface KeptRates {
+  readonly lanes: Record<number, number>;
+  readonly queues: Record<string, number>;
+}
+
+/** 1: in its lane; 2: in its queue. */
+function countedIn(row: Row, queue: string): Counted {
+  const bits = number(row, "counted");
+  const lane = (bits & 1) === 0 ? null : maybeNumber(row, "lane_id");
+  const counted = { lane, line: number(row, "line"), queue: (bits & 2) === 0 ? null : queue };
+  // Only where a claim is read anew: whoever claims knows them (lease/claim.ts).
+  const rates = json(maybeText(row, "rates")) as KeptRates | null;
+  if (rates === null) return counted;
+  // Where there is no rate, no entry is of that instant.
+  const at = { lane: rates.lanes?.[lane ?? -1] ?? 0, queue: rates.queues?.[queue] ?? 0 };
+  return { ...counted, at };
 }
