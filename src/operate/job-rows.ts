@@ -11,7 +11,7 @@ import { isId } from "../values/id.ts";
 import { type InputPatch, patched } from "../values/json-patch.ts";
 import { tracePattern } from "../values/trace-id.ts";
 import type { CancelOutcome, DeleteOutcome, JobFilter, JobPage, RetryOutcome } from "../storage/store.ts";
-import type { Params, Row, Script } from "../storage/catalogue.ts";
+import { given, type Params, type Row, type Script } from "../storage/catalogue.ts";
 import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
 import { ringLanes } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
@@ -81,22 +81,22 @@ export class Jobs {
 
   #filter(filter: JobFilter): Params {
     const list = (value: string | readonly string[] | undefined) =>
-      value === undefined ? null : typeof value === "string" ? [value] : value;
-    return {
-      now: this.#driver.now(),
-      ids: filter.ids === undefined ? null : filter.ids.filter(isId),
+      typeof value === "string" ? [value] : value;
+    const fields = given({
+      ids: filter.ids?.filter(isId),
       states: list(filter.state),
       queues: list(filter.queue),
       names: list(filter.name),
-      lane: filter.lane ?? null,
-      key: filter.key ?? null,
-      workflow: filter.workflow ?? null,
-      batch: filter.batch ?? null,
+      lane: filter.lane,
+      key: filter.key,
+      workflow: filter.workflow,
+      batch: filter.batch,
       trace: filter.trace === undefined ? null : tracePattern(filter.trace),
-      since: filter.since ?? null,
-      until: filter.until ?? null,
+      since: filter.since,
+      until: filter.until,
       search: filter.search === undefined ? null : needle(filter.search),
-    };
+    });
+    return { now: this.#driver.now(), ...fields };
   }
 
   cancel(

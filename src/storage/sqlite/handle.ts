@@ -6,6 +6,8 @@
  */
 import {
   bind,
+  composed,
+  MOST_COMPOSED,
   parse,
   type Parsed,
   type Call,
@@ -104,7 +106,7 @@ export class SqliteSession {
   }
 
   run(call: Call): Row[] {
-    const prepared = this.#prepare(call.name);
+    const prepared = this.#prepare(call);
     const first = prepared[0];
     if (prepared.length === 1 && first !== undefined) return runOne(first, call.params);
     const rows: Row[] = [];
@@ -114,10 +116,12 @@ export class SqliteSession {
     return rows;
   }
 
-  #prepare(name: Call["name"]): readonly Prepared[] {
-    const known = this.#prepared.get(name);
+  #prepare(call: Call): readonly Prepared[] {
+    const { key, text: compose } = composed(this.#statements, call);
+    const known = this.#prepared.get(key);
     if (known !== undefined) return known;
-    const entry = this.#statements[name];
+    const entry = compose();
+    if (key !== call.name) this.#forgetOne();
     const prepared = (typeof entry === "string" ? [entry] : entry).map((text) => {
       const parsed = parse(text);
       const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
@@ -130,8 +134,15 @@ export class SqliteSession {
       const statement = this.handle.prepare(sql);
       return { parsed, list, statement, columns: asArrays(statement), several };
     });
-    this.#prepared.set(name, prepared);
+    this.#prepared.set(key, prepared);
     return prepared;
+  }
+
+  /** Makes room for a composed statement: drops the oldest. */
+  #forgetOne(): void {
+    const kept = [...this.#prepared.keys()].filter((key) => key.includes(" "));
+    const [oldest] = kept;
+    if (oldest !== undefined && kept.length >= MOST_COMPOSED) this.#prepared.delete(oldest);
   }
 }
 
