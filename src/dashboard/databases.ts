@@ -15,7 +15,6 @@ import { UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
 import { checkOptions } from "../values/options.ts";
 import { isClient } from "../operate/index.ts";
-import { adaptersOf } from "./api/adapters.ts";
 import type { DatabaseLine } from "./api/contract.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
 import { ApiError, errorResponse, json, secured } from "./http.ts";
@@ -84,12 +83,7 @@ export function checkDatabases(databases: Databases): ReadonlyMap<string, Dashbo
 }
 
 /** Makes the dashboard of one database; handler.ts gives it. */
-type Make = (
-  hf: Holdfast,
-  options: DashboardOptions,
-  adapters: ReturnType<typeof adaptersOf>,
-  shared: Shared,
-) => DashboardHandler;
+type Make = (hf: Holdfast, options: DashboardOptions, shared: Shared) => DashboardHandler;
 
 /** One handler over all of them. */
 export function dashboardOfMany(
@@ -128,7 +122,6 @@ export function dashboardOfMany(
           redact: own.redact ?? options.redact,
           authorize: authorizeOf(name),
         },
-        adaptersOf(own.hf),
         { gate, database: name, databases: seenBy },
       ),
     ]),

@@ -18,13 +18,13 @@ import { Operations, storable } from "../operate/operations.ts";
 import { dressOf } from "./appearance/brand.ts";
 import { parseExact } from "../values/exact-numbers.ts";
 import { checkOptions } from "../values/options.ts";
-import { type Adapters, adaptersOf } from "./api/adapters.ts";
 import { Assets } from "./appearance/assets.ts";
 import { badgeOf, checkLabel } from "./appearance/badge.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, type Shared } from "./databases.ts";
 import { Doctor } from "./api/doctor.ts";
-import { AUDIT_ID, type Permission, READ_AT } from "./api/contract.ts";
+import type { Permission } from "./api/contract.ts";
+import { AUDIT_ID, READ_AT } from "./api/headers.ts";
 import { inTime } from "./live/deadline.ts";
 import { checkLanguage } from "./appearance/language.ts";
 import { openapi } from "./api/openapi.ts";
@@ -33,10 +33,10 @@ import { Writable } from "./live/writable.ts";
 import type { DashboardHandler, DashboardOptions } from "./options.ts";
 import { readOverview } from "./api/overview.ts";
 import { PaceReader } from "./api/pace.ts";
-import { onlyParams } from "./api/query.ts";
+import { readBody, readQuery } from "./api/query.ts";
 import { Redactor } from "./access/redact.ts";
 import { type Resource, resource } from "./api/resource.ts";
-import { checkBody, match, type Route, type RouteContext } from "./routes/table.ts";
+import { match, type Route, type RouteContext } from "./routes/table.ts";
 import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/security.ts";
 import { type Followed, Stream } from "./live/stream.ts";
 import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
@@ -79,23 +79,22 @@ const fieldsOfCodes: Readonly<Record<string, string>> = { INPUT_INVALID: "input"
  * const handler = dashboard({ main: hf, archive: { hf: old, readOnly: true } }, { auth });
  */
 export function dashboard(target: Holdfast | Databases, options: DashboardOptions): DashboardHandler {
-  if (isClient(target)) return dashboardWith(target, options, adaptersOf(target));
+  if (isClient(target)) return dashboardWith(target, options);
   const databases = checkDatabases(target);
   const given = checkOptions(options, optionNames, "dashboard") as unknown as DashboardOptions;
   const basePath = checkBasePath(given.basePath);
   const [own] = databases.values();
   const clock = own === undefined ? undefined : operatorOf(own.hf).env.clock;
   const gate = new Gate(given.auth, () => clock?.monotonic() ?? 0);
-  return dashboardOfMany(databases, given, basePath, gate, (hf, its, adapters, shared) =>
-    dashboardWith(hf, its, adapters, pageDirectory(), shared),
+  return dashboardOfMany(databases, given, basePath, gate, (hf, its, shared) =>
+    dashboardWith(hf, its, pageDirectory(), shared),
   );
 }
 
-/** @internal With adapters of one's own: for tests of values that no client lets in. */
+/** @internal With a page of its own, for tests. */
 export function dashboardWith(
   hf: Holdfast,
   options: DashboardOptions,
-  adapters: Adapters,
   directory: string = pageDirectory(),
   shared: Shared | null = null,
 ): DashboardHandler {
@@ -143,7 +142,6 @@ export function dashboardWith(
     stream,
     pulse,
     doctor,
-    adapters,
     database: shared?.database ?? null,
     openapi: () => openapi(basePath),
   };
@@ -213,16 +211,23 @@ export function dashboardWith(
           ? "This dashboard is read-only."
           : "The database can only be read from here: it is a standby, or this role may not write.",
       );
-    onlyParams(url.searchParams, route.query ?? []);
-    const { value: body, text } =
-      write && hasBody(request) ? await readJson(request, maxBody) : { value: {}, text: "{}" };
-    checkBody(route, body);
+    const read = async () => {
+      const query = readQuery(route.query, url.searchParams);
+      const { value, text } =
+        write && hasBody(request) ? await readJson(request, maxBody) : { value: {}, text: "{}" };
+      return { query, body: readBody(route.body, value), text };
+    };
+    const { query, body, text } = await read().catch(async (error: unknown) => {
+      // Nobody knows what an unreadable request is about: only those who may do this anywhere learn what is wrong with it.
+      if (route.permission !== null) await need(route.permission, () => resource("cluster"));
+      throw error;
+    });
     const kept: { readonly id: number; readonly undoable: boolean }[] = [];
     const context: RouteContext = {
       ...common,
       request,
       path,
-      query: url.searchParams,
+      query,
       body,
       exactBody: () => exactBody(text),
       user: who,
@@ -319,7 +324,7 @@ export function dashboardWith(
       // Nobody's: it is looked at for all of them.
       request: new Request(asked.url),
       path,
-      query,
+      query: readQuery(route.query, query),
       body: {},
       exactBody: () => ({}),
       user: NOBODY,

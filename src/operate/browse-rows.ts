@@ -56,7 +56,7 @@ import type { IdPart } from "../values/id-part.ts";
 import { HIGHEST_ID, idTime, isId } from "../values/id.ts";
 import { traceIdIn, tracePattern } from "../values/trace-id.ts";
 import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
-import type { Params, Row, Script } from "../storage/catalogue.ts";
+import { given, type Params, type Row, type Script } from "../storage/catalogue.ts";
 import { cursorFor, newestFirst, placeIn } from "../jobs/page-cursor.ts";
 import { UsageError } from "../errors.ts";
 import type { Driver } from "../storage/driver.ts";
@@ -769,37 +769,37 @@ export class SqlInsight implements Insight {
   #params(filter: InsightFilter, states: readonly JobState[], cursor: Place | null): Params {
     // What had ended by then was created before.
     const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
-    const payload = filter.payload ?? null;
-    return {
-      now: this.#driver.now(),
+    const { attempt, ran, ended, payload } = filter;
+    const fields = given({
+      cursor,
       states,
-      queues: filter.queues ?? null,
-      names: filter.names ?? null,
-      group: filter.errorGroup ?? null,
-      retrying: filter.retrying === true,
-      workflow: filter.workflow ?? null,
-      batch: filter.batch ?? null,
+      queues: filter.queues,
+      names: filter.names,
+      group: filter.errorGroup,
+      retrying: filter.retrying,
+      workflow: filter.workflow,
+      batch: filter.batch,
       deep: isDeep(filter),
-      lane: filter.lane ?? null,
-      key: filter.key ?? null,
-      since: filter.since ?? null,
-      until: filter.until ?? null,
+      lane: filter.lane,
+      key: filter.key,
+      since: filter.since,
+      until: filter.until,
       trace: filter.trace === undefined ? null : tracePattern(filter.trace),
       search: filter.search === undefined ? null : needle(filter.search),
-      cursor,
-      from: filter.since === undefined ? LOWEST : idAt(filter.since - CLOCK_SLACK_MS),
-      before: before === Infinity ? HIGHEST : idAt(before + CLOCK_SLACK_MS),
-      attemptMin: filter.attempt?.min ?? null,
-      attemptMax: filter.attempt?.max ?? null,
-      ranMin: filter.ran?.min ?? null,
-      ranMax: filter.ran?.max ?? null,
-      endedMin: filter.ended?.min ?? null,
-      endedMax: filter.ended?.max ?? null,
-      worker: filter.worker ?? null,
+      from: filter.since === undefined ? null : idAt(filter.since - CLOCK_SLACK_MS),
+      before: before === Infinity ? null : idAt(before + CLOCK_SLACK_MS),
+      attemptMin: attempt?.min,
+      attemptMax: attempt?.max,
+      ranMin: ran?.min,
+      ranMax: ran?.max,
+      endedMin: ended?.min,
+      endedMax: ended?.max,
+      worker: filter.worker,
       error: filter.error === undefined ? null : needle(filter.error),
-      paths: payload?.map(({ path }) => JSON.stringify(path)) ?? null,
-      wants: payload?.map(({ value }) => value) ?? null,
-    };
+      paths: payload?.map(({ path }) => JSON.stringify(path)),
+      wants: payload?.map(({ value }) => value),
+    });
+    return { now: this.#driver.now(), ...fields };
   }
 }
 

@@ -21,7 +21,7 @@ export { readRunFile, type RunFile, runFileOf } from "../workflows/run-file.ts";
 // Schedules.
 export { passedCron } from "../schedules/cron-pattern.ts";
 export { timingInWords } from "../schedules/cron-words.ts";
-export { type LocalSlot, localSlots } from "../schedules/upcoming.ts";
+export { localSlots } from "../schedules/upcoming.ts";
 
 // Limits.
 export type { BudgetRow, OverrideRow, QueueUse } from "../limits/store.ts";

@@ -20,7 +20,7 @@ import type {
   ResumeOutcome,
   RetryOutcome,
 } from "./store.ts";
-import type { Params, Row, Script } from "../storage/catalogue.ts";
+import { given, type Params, type Row, type Script } from "../storage/catalogue.ts";
 import type { Wake } from "../storage/wake.ts";
 import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
@@ -107,22 +107,22 @@ export class Jobs implements JobStore {
 
   #filter(filter: JobFilter): Params {
     const list = (value: string | readonly string[] | undefined) =>
-      value === undefined ? null : typeof value === "string" ? [value] : value;
-    return {
-      now: this.#driver.now(),
-      ids: filter.ids === undefined ? null : filter.ids.filter(isId),
+      typeof value === "string" ? [value] : value;
+    const fields = given({
+      ids: filter.ids?.filter(isId),
       states: list(filter.state),
       queues: list(filter.queue),
       names: list(filter.name),
-      lane: filter.lane ?? null,
-      key: filter.key ?? null,
-      workflow: filter.workflow ?? null,
-      batch: filter.batch ?? null,
+      lane: filter.lane,
+      key: filter.key,
+      workflow: filter.workflow,
+      batch: filter.batch,
       trace: filter.trace === undefined ? null : tracePattern(filter.trace),
-      since: filter.since ?? null,
-      until: filter.until ?? null,
+      since: filter.since,
+      until: filter.until,
       search: filter.search === undefined ? null : needle(filter.search),
-    };
+    });
+    return { now: this.#driver.now(), ...fields };
   }
 
   async cancel(

@@ -9,6 +9,8 @@
  *   :rows.id     the column `id` of the list of rows `rows`: in Postgres as one array for unnest(), in SQLite row by
  *                row (the statement runs once for each row, and the rows of all runs are the answer).
  *   :rows        SQLite: the whole list as one JSON text for json_each().
+ * An entry that is a function composes its text from the parameters that the call gives (`composed`), so that a filter has
+ * conditions for its own fields alone.
  * An entry that is a list of texts is run in order in one transaction; the rows of all of them are the answer.
  * Table names are given by `Tables`, quoted once; no other text is ever put into a statement.
  */
@@ -431,7 +433,41 @@ export const STATEMENTS = {
   ...LIMIT_STATEMENTS,
 } as const satisfies Readonly<Record<string, AfterLoss>>;
 export type StatementName = keyof typeof STATEMENTS;
-export type Statements = Readonly<Record<StatementName, string | readonly string[]>>;
+/** Whether the call gives one of these parameters: a value other than null and false. */
+export type Given = (...names: readonly string[]) => boolean;
+export type Statement = string | readonly string[] | ((given: Given) => string);
+export type Statements = Readonly<Record<StatementName, Statement>>;
+
+/** The text of a statement for a call. `key` tells texts of one statement apart. */
+export function composed(
+  statements: Statements,
+  { name, params }: Call,
+): { readonly key: string; readonly text: () => string | readonly string[] } {
+  const statement = statements[name];
+  if (typeof statement !== "function") return { key: name, text: () => statement };
+  const known = Object.keys(params).filter((one) => (params[one] ?? false) !== false);
+  return {
+    // A name has no space, so that no composed text is taken for a fixed one.
+    key: `${name} ${known.toSorted().join(" ")}`,
+    text: () => statement((...names) => names.some((one) => known.includes(one))),
+  };
+}
+
+/** The conditions of a filter, each by the parameters that it is for: those of the given parameters, joined. */
+export function conditions(given: Given, all: Readonly<Record<string, string>>): string {
+  const held = Object.entries(all).filter(([names]) => given(...names.split(" ")));
+  return held.length === 0 ? "true" : held.map(([, condition]) => condition).join("\n          and ");
+}
+
+/** The parameters that have a value. */
+export function given(params: Readonly<Record<string, Value | undefined>>): Params {
+  return Object.fromEntries(
+    Object.entries(params).filter((param): param is [string, Value] => (param[1] ?? false) !== false),
+  );
+}
+
+/** As many composed texts are kept prepared: there are as many as combinations of a filter's fields. */
+export const MOST_COMPOSED = 100;
 /** What may be sent by itself to change something. */
 export type WriteName = {
   [Name in StatementName]: (typeof STATEMENTS)[Name] extends string ? never : Name;

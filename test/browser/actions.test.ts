@@ -253,7 +253,7 @@ test("live: what another client does is seen without a reload, and pausing stops
 test("[K3] what the stream read before a change of one's own, and tells after it, does not undo it on the page", async () => {
   const gate = { open: Promise.resolve(), let: (): void => {} };
   const asked: string[] = [];
-  const slow = await site({}, undefined, (handler) => {
+  const slow = await site({}, (handler) => {
     const answer = async (...[request, from]: Parameters<DashboardHandler>): Promise<Response> => {
       const response = await handler(request, from);
       const { pathname, search } = new URL(request.url);
@@ -299,7 +299,7 @@ test("[K3] what the stream read before a change of one's own, and tells after it
 
 test("[K3] a screen whose first answer failed shows what there is as soon as it is answered, by itself", async () => {
   let failures = 1;
-  const ill = await site({}, undefined, (handler) =>
+  const ill = await site({}, (handler) =>
     Object.assign(
       async (...[request, from]: Parameters<DashboardHandler>): Promise<Response> =>
         new URL(request.url).pathname.endsWith("/api/v1/jobs") && failures-- > 0

@@ -1,8 +1,7 @@
 // Charts of a page together: one cursor, one time that goes along, deploys, dates; series of the database and of machines; and
 // what the shell says on every screen.
 import type { Page } from "playwright-core";
-import { describe, expect, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
+import { describe, expect, test, vi } from "vitest";
 import { ROLES } from "../../src/dashboard/access/security.ts";
 import { defineJob } from "../../src/index.ts";
 import { accessible, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
@@ -324,11 +323,26 @@ describe("the shell", () => {
   test("what runs unusually long is told on the overview, with how long is usual", async () => {
     const hold = Promise.withResolvers<void>();
     const slow = defineJob({ name: "slow", run: async (_input: unknown) => hold.promise });
-    const usual = (hf: Site["hf"]) => ({
-      ...adaptersOf(hf),
-      usual: async () => new Map([["slow", { count: 100, p95Ms: 1 }]]),
-    });
-    const home = await site({}, usual);
+    const home = await site();
+    const usual = { count: 100, mean: 1, p50: 1, p95: 1, p99: 1 };
+    const none = { count: 0, mean: null, p50: null, p95: null, p99: null };
+    const point = {
+      at: new Date(),
+      done: 100,
+      failed: 0,
+      dead: 0,
+      cancelled: 0,
+      throttled: 0,
+      released: 0,
+      lost: 0,
+      ran: usual,
+      waited: none,
+    };
+    const { metrics } = home.hf;
+    const real = metrics.series.bind(metrics);
+    vi.spyOn(metrics, "series").mockImplementation(async (query) =>
+      query?.by === "name" ? [{ queue: null, name: "slow", points: [point] }] : real(query),
+    );
     const { id } = await home.hf.enqueue(slow, 1);
     const worker = home.hf.work([slow], { queues: ["default"], name: "web-1" });
     const page = await home.open("/");

@@ -9,7 +9,7 @@ closeSites();
 test("[K3] a frozen server is shown as stale, and as live when it answers again", async () => {
   let thaw = Promise.resolve();
   let letGo = (): void => {};
-  const own = await site({}, undefined, (handler) => {
+  const own = await site({}, (handler) => {
     const held = async (request: Request, ...rest: never[]): Promise<Response> => {
       await thaw;
       const response = await (handler as (one: Request, ...more: never[]) => Promise<Response>)(

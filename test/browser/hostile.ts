@@ -1,7 +1,8 @@
 // Hostile text, and a dashboard that answers with it: in every field of every answer that is free text by the API's own
 // description, whatever the client's checks would let in. As if somebody had written to the tables.
 import type { DashboardHandler } from "../../src/dashboard/handler.ts";
-import { type Schema, schemas } from "../../src/dashboard/api/openapi.ts";
+import { Stream } from "../../src/dashboard/api/contract.ts";
+import type { Schema } from "../../src/dashboard/api/schema.ts";
 import type { Delta } from "../../src/dashboard/live/delta.ts";
 import { match, routes } from "../../src/dashboard/routes/table.ts";
 import { TOPICS } from "../../src/dashboard/live/topics.ts";
@@ -45,8 +46,6 @@ const jsonTexts = new Set(["input", "output", "progress", "data", "patch", "prev
 
 /** The value with hostile text wherever its schema allows any. */
 function poisoned(schema: Schema, value: unknown, key: string, poison: string): unknown {
-  if (schema.$ref !== undefined)
-    return poisoned(schemas[schema.$ref.split("/").at(-1)!]!, value, key, poison);
   if (schema.oneOf !== undefined) {
     const fits = schema.oneOf.find((one) => misfits(one, value, "").length === 0);
     return fits === undefined ? value : poisoned(fits, value, key, poison);
@@ -76,10 +75,10 @@ export function hostile(handler: DashboardHandler, poison: string = all): Dashbo
     const segments = new URL(request.url).pathname.split("/").slice(3).map(decodeURIComponent);
     const matched = match(request.method, segments);
     if (response.status !== 200 || matched === null || matched === "method") return response;
-    const { answer: name, id } = matched.route;
+    const { answer: shape, id } = matched.route;
     if (id === "me" || response.body === null) return response;
     const init = { status: response.status, headers: response.headers };
-    if (name === "Stream") {
+    if (shape === Stream) {
       const decoder = new TextDecoder();
       const encoder = new TextEncoder();
       // An event is a chunk, as the server sends them.
@@ -88,7 +87,7 @@ export function hostile(handler: DashboardHandler, poison: string = all): Dashbo
           const text = decoder.decode(chunk).replace(/^data: (.*)$/gm, (_line, data: string) => {
             const told = JSON.parse(data) as { topic: string; value?: unknown; delta?: Delta };
             const kind = TOPICS[told.topic.split(/[:?]/)[0] as keyof typeof TOPICS];
-            const schema = schemas[routes.find(({ id: one }) => one === kind.route)!.answer]!;
+            const schema = routes.find(({ id: one }) => one === kind.route)!.answer;
             if (told.value !== undefined)
               return `data: ${JSON.stringify({ ...told, value: poisoned(schema, told.value, "", poison) })}`;
             // Of lists only what was there first is poisoned: their things are told by names.
@@ -103,7 +102,7 @@ export function hostile(handler: DashboardHandler, poison: string = all): Dashbo
       return new Response(body.pipeThrough(poisonEvent), init);
     }
     if (!(response.headers.get("content-type") ?? "").startsWith("application/json")) return response;
-    const body = poisoned(schemas[name]!, await response.json(), "", poison);
+    const body = poisoned(shape, await response.json(), "", poison);
     return new Response(JSON.stringify(body), init);
   };
   return Object.assign(answer, { close: () => handler.close() });

@@ -1,8 +1,6 @@
 // A schedule's own screen: how its runs went, as bars, as a sentence and as a table; and why there is nothing where there is nothing.
-import { beforeAll, describe, expect, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
-import type { ScheduleRunLine } from "../../src/dashboard/api/contract.ts";
-import { defineJob } from "../../src/index.ts";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { defineJob, type ScheduleRun } from "../../src/index.ts";
 import { share, topOf } from "../../ui/src/charts/axis-scale.ts";
 import { accessible, closeSites, fits, shot, site, type Site, useBrowser } from "./support.ts";
 
@@ -14,11 +12,11 @@ const minute = 60_000;
 
 let home: Site;
 /** Newest first. */
-const told: ScheduleRunLine[] = [];
+const told: ScheduleRun[] = [];
 
 /** Two days of a schedule by the half hour, of which the newest has not ended, with every end that there is. */
-function twoDays(ids: readonly string[], newest: number): ScheduleRunLine[] {
-  const endOf = (i: number): ScheduleRunLine["state"] =>
+function twoDays(ids: readonly string[], newest: number): ScheduleRun[] {
+  const endOf = (i: number): ScheduleRun["state"] =>
     i === 0 ? "running" : i === 1 ? "dead" : i % 17 === 6 ? "dead" : i % 31 === 9 ? "cancelled" : "done";
   return Array.from({ length: 96 }, (_, i) => {
     const at = newest - i * 30 * minute;
@@ -29,22 +27,22 @@ function twoDays(ids: readonly string[], newest: number): ScheduleRunLine[] {
     const ranMs = state === null || state === "running" ? null : 3_000 + ((i * 104_729) % 9_000);
     const endedAt = startedAt === null || ranMs === null ? null : startedAt + ranMs;
     const attempt = state === null ? null : state === "dead" ? 3 : 1;
-    return { at, by, jobId: ids[i]!, state, attempt, startedAt, endedAt, lateMs, ranMs };
+    const dates = { at: new Date(at), startedAt: dateOf(startedAt), endedAt: dateOf(endedAt) };
+    return { ...dates, by, jobId: ids[i]!, state, attempt, lateMs, ranMs };
   });
 }
 
+function dateOf(at: number | null): Date | null {
+  return at === null ? null : new Date(at);
+}
+
 beforeAll(async () => {
-  home = await site({}, (hf) => {
-    const real = adaptersOf(hf);
-    return {
-      ...real,
-      schedules: {
-        ...real.schedules,
-        runs: async (name, limit) =>
-          name === "half-hourly" ? told.slice(0, limit) : real.schedules.runs(name, limit),
-      },
-    };
-  });
+  home = await site();
+  const { schedules } = home.hf;
+  const real = schedules.runs.bind(schedules);
+  vi.spyOn(schedules, "runs").mockImplementation(async (name, options) =>
+    name === "half-hourly" ? told.slice(0, options?.limit) : real(name, options),
+  );
   const { hf } = home;
   const job = "build-report";
   await hf.schedules.put({

@@ -5,7 +5,6 @@ import { createRequire } from "node:module";
 import type { AddressInfo } from "node:net";
 import type { Browser, BrowserContext, Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest";
-import { type Adapters, adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith, type DashboardHandler, type DashboardOptions } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
@@ -49,12 +48,11 @@ export interface PageOptions {
 
 export async function site(
   options: Partial<DashboardOptions> = {},
-  adapters: (hf: Holdfast) => Adapters = adaptersOf,
   /** Between the handler and its server. */
   through: (handler: DashboardHandler) => DashboardHandler = (handler) => handler,
 ): Promise<Site> {
   const hf = await open("sqlite::memory:", { logger: silentLogger, jobLog: true });
-  const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options }, adapters(hf));
+  const handler = dashboardWith(hf, { auth: { token: TOKEN }, ...options });
   const server: Server = createServer(toNodeHandler(through(handler)));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${options.basePath ?? ""}`;

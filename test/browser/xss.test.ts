@@ -65,7 +65,7 @@ beforeAll(async () => {
   group = await waitFor(async () => (await hf.errors.list())[0]?.group, { what: "the failure's group" });
   await hf.errors.resolve(group, { note: poison, link: `https://example.org/?${poison.slice(0, 500)}` });
   // What it does not: as if the tables, or the API itself, were in somebody else's hands.
-  faked = await site({}, undefined, hostile);
+  faked = await site({}, hostile);
   flow = (await fillFeatures(faked.hf)).flow.done;
   await faked.hf.holds.set("evil", { reason: "r" });
   // Its failed jobs are due again within a minute, which a busy machine needs to come to their list.

@@ -6,7 +6,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { takes } from "../../src/dashboard/appearance/assets.ts";
 import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { toNodeHandler } from "../../src/dashboard/node.ts";
@@ -28,7 +27,7 @@ beforeAll(async () => {
   put("assets/a.js.gz", gzipSync(script));
   put("assets/small.css", "a{}");
   hf = await open("sqlite::memory:", { logger: silentLogger });
-  const handler = dashboardWith(hf, { auth: { token: "0123456789abcdef" } }, adaptersOf(hf), directory);
+  const handler = dashboardWith(hf, { auth: { token: "0123456789abcdef" } }, directory);
   close = () => handler.close();
   handle = toNodeHandler(handler);
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));

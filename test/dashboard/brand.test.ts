@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { open, silentLogger } from "../../src/index.ts";
 import { accentIn, type Brand, dressOf, SURFACES } from "../../src/dashboard/appearance/brand.ts";
@@ -144,7 +143,7 @@ describe("[K2] a branded page", () => {
     const hf = await open("sqlite::memory:", { logger: silentLogger });
     onTestFinished(() => hf.close());
     const options = { auth: { token: TOKEN }, basePath: "/admin", brand };
-    const handler = dashboardWith(hf, options, adaptersOf(hf), directory);
+    const handler = dashboardWith(hf, options, directory);
     onTestFinished(() => handler.close());
     return handler(new Request(`http://localhost/admin/${path}`, { headers: { accept: "text/html" } }));
   }

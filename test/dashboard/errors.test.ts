@@ -88,7 +88,7 @@ onEveryStore((target) => {
         lastDay: 1,
         message: "disk full",
       });
-      expect(Object.keys(one).sort()).toEqual(Object.keys(schemas["ErrorGroup"]!.properties!).sort());
+      expect(Object.keys(one).sort()).toEqual(Object.keys(schemas["ErrorGroupDetail"]!.properties!).sort());
       expect(one.week).toHaveLength(168);
       expect((await get<ErrorGroupDetail>(`/errors/${b!.group}`)).body).toMatchObject({
         state: "ignored",

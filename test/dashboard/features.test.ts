@@ -1,6 +1,7 @@
 // Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
 import { describe, expect, test } from "vitest";
-import { flowOf, loadIn, loadOf, seriesOf } from "../../src/dashboard/api/adapters.ts";
+import { loadIn, loadOf, seriesOf } from "../../src/dashboard/api/charts.ts";
+import { flowOf } from "../../src/dashboard/api/flow-history.ts";
 import type {
   AuditLine,
   BreakerLine,

@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, onTestFinished, test, vi } from "vitest";
-import { adaptersOf } from "../../src/dashboard/api/adapters.ts";
 import { dashboardWith } from "../../src/dashboard/handler.ts";
 import { type DashboardHandler, type DashboardLanguage, dashboard } from "../../src/dashboard/index.ts";
 import { open, silentLogger } from "../../src/index.ts";
@@ -20,7 +19,7 @@ async function handlerWith(language: unknown, basePath = ""): Promise<DashboardH
     rmSync(directory, { recursive: true });
   });
   const options = { auth, basePath, language: language as DashboardLanguage };
-  return dashboardWith(hf, options, adaptersOf(hf), directory);
+  return dashboardWith(hf, options, directory);
 }
 
 function get(handler: DashboardHandler, path: string): Promise<Response> {

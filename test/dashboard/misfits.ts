@@ -1,8 +1,8 @@
 // Answers against the schemas of the OpenAPI file.
-import { type Schema, schemas } from "../../src/dashboard/api/openapi.ts";
+import { type SchemaJson, schemas } from "../../src/dashboard/api/openapi.ts";
 
 /** Where a value is not what a schema says. */
-export function misfits(schema: Schema, value: unknown, at: string): string[] {
+export function misfits(schema: SchemaJson, value: unknown, at: string): string[] {
   if (schema.$ref !== undefined) return misfits(schemas[schema.$ref.split("/").at(-1)!]!, value, at);
   if (schema.oneOf !== undefined)
     return schema.oneOf.some((one) => misfits(one, value, at).length === 0)

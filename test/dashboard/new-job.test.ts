@@ -76,7 +76,7 @@ onEveryStore((target) => {
         field: "data",
         issues: [{ path: ".boxes" }, { path: ".by" }],
       });
-      expect(misfits(schemas["Error"]!, refused.body, "")).toEqual([]);
+      expect(misfits(schemas["ErrorBody"]!, refused.body, "")).toEqual([]);
       // It fits another kind, which does not wait.
       expect((await signal({ pallets: 1 })).status).toBe(400);
       expect((await hf.jobs.get(id))?.waitsFor).toBe("signal");
@@ -85,7 +85,7 @@ onEveryStore((target) => {
       expect(await hf.result(id, { timeout: "30s" })).toEqual({ boxes: 2 });
 
       const kind = (await ask<KindDetail>("/kinds/order")).body;
-      expect(misfits(schemas["Kind"]!, kind, "")).toEqual([]);
+      expect(misfits(schemas["KindDetail"]!, kind, "")).toEqual([]);
       expect(kind.signals).toMatchObject([
         { name: "packed", checked: true, schema: { type: "object", required: ["boxes"] } },
         { name: "plain", checked: false, schema: null },
@@ -122,7 +122,7 @@ onEveryStore((target) => {
           { path: '["a b"][1]', message: "Invalid input: expected string, received number" },
         ],
       });
-      expect(misfits(schemas["Error"]!, answer.body, "")).toEqual([]);
+      expect(misfits(schemas["ErrorBody"]!, answer.body, "")).toEqual([]);
       expect(await hf.jobs.count()).toBe(0);
       expect((await get<{ entries: unknown[] }>("/audit")).body.entries).toEqual([]);
     });
@@ -234,7 +234,7 @@ onEveryStore((target) => {
         { name: "routed", unique: false, lane: false, here: true },
       ]);
       const { body } = await get<KindDetail>("/kinds/invite");
-      expect(misfits(schemas["Kind"]!, body, "")).toEqual([]);
+      expect(misfits(schemas["KindDetail"]!, body, "")).toEqual([]);
       expect(body).toMatchObject({
         name: "invite",
         here: true,

@@ -375,7 +375,7 @@ onEveryStore((target) => {
       // The next slot of the schedule is still its own: it has not been looked at yet.
       expect(dry).toMatchObject({ dryRun: true, had: 1, more: false });
       expect(dry.slots.map(({ at }) => (at - start) / hour)).toEqual([-2, -1, 0]);
-      expect(misfits(schemas["Backfill"]!, dry, "dry")).toEqual([]);
+      expect(misfits(schemas["BackfillAnswer"]!, dry, "dry")).toEqual([]);
       expect(await hf.jobs.count({ name: "report" })).toBe(1);
       await hf.schedules.pause("hourly");
       const paused = await hf.schedules.backfill("hourly", { ...range, dryRun: true });

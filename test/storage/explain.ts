@@ -1,7 +1,13 @@
 // How a statement is executed: on Postgres counted by EXPLAIN ANALYZE, on SQLite as its plan tells.
 import { DatabaseSync } from "node:sqlite";
 import { Compiler } from "../../src/storage/postgres/driver.ts";
-import { parse, type Params, type StatementName } from "../../src/storage/catalogue.ts";
+import {
+  composed,
+  parse,
+  type Params,
+  type StatementName,
+  type Statement,
+} from "../../src/storage/catalogue.ts";
 import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
 import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 import type { FreshStore } from "../support/stores.ts";
@@ -57,11 +63,16 @@ export async function explainOnPostgres(
   return walk(Plan);
 }
 
+/** The texts of a statement; of one that is composed, the text with every condition. */
+export function textsOf(statement: Statement): readonly string[] {
+  return typeof statement === "function" ? [statement(() => true)] : [statement].flat();
+}
+
 /** The lines of SQLite's plan. */
 export function planOnSqlite(fresh: FreshStore, name: StatementName): string[] {
   const handle = new DatabaseSync(fresh.url.slice("sqlite:".length));
   try {
-    const text = sqliteStatements(sqliteTables("holdfast"))[name] as string;
+    const text = textsOf(sqliteStatements(sqliteTables("holdfast"))[name])[0] as string;
     return handle
       .prepare(`explain query plan ${parse(text).pieces.join("?")}`)
       .all()
@@ -83,8 +94,8 @@ export function rowsReadOnSqlite(fresh: FreshStore, name: StatementName, params:
       read += 1;
       return 1;
     });
-    const entry = sqliteStatements(sqliteTables("holdfast"))[name];
-    const { pieces, slots } = parse(typeof entry === "string" ? entry : (entry[0] as string));
+    const [entry] = [composed(sqliteStatements(sqliteTables("holdfast")), { name, params }).text()].flat();
+    const { pieces, slots } = parse(entry as string);
     const text = pieces.join("?").replaceAll(/("holdfast_ready" (\w+)\s+where) /g, "$1 met($2.seq) and ");
     const values = slots.map(({ param }) => {
       const value = params[param] ?? null;

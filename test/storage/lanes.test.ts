@@ -10,6 +10,7 @@ import { statements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { sessionInfo } from "../support/world.ts";
+import { textsOf } from "./explain.ts";
 
 const lanes = 100_000;
 const active = 500;
@@ -120,7 +121,7 @@ onEveryStore((target) => {
       (name) => {
         const handle = new DatabaseSync(fresh.url.replace("sqlite:", ""));
         const entry = statements(sqliteTables("holdfast"))[name];
-        for (const text of typeof entry === "string" ? [entry] : entry) {
+        for (const text of textsOf(entry)) {
           const plan = handle.prepare(`explain query plan ${parse(text).pieces.join("?")}`).all() as {
             detail: string;
           }[];

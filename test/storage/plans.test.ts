@@ -14,7 +14,7 @@ import { statements as sqliteStatements } from "../../src/storage/sqlite/stateme
 import { FakeClock } from "../../src/testing/fake-clock.ts";
 import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { backlog, beside, fillBacklog, fillBeside } from "./backlog.ts";
-import { type Node, nothingAsked, planOnSqlite, rowsRead, walk, wholeTables } from "./explain.ts";
+import { type Node, nothingAsked, planOnSqlite, rowsRead, walk, wholeTables, textsOf } from "./explain.ts";
 
 const hot = [
   "insertAlike",
@@ -594,7 +594,7 @@ function onSqlitePlans(filled: Filled): void {
     plans = new Map(
       hot.map((name) => {
         const entry = catalogue[name];
-        const texts = typeof entry === "string" ? [entry] : entry;
+        const texts = textsOf(entry);
         const steps = texts.flatMap((text, place) => {
           const plan = handle
             .prepare(`explain query plan ${parse(text).pieces.join("?")}`)
@@ -623,7 +623,7 @@ function onSqlitePlans(filled: Filled): void {
     const catalogue = sqliteStatements(sqliteTables("holdfast"));
     for (const name of ["tallyLines", "tallyUnhappy", "groupDead", "groupTroubled"] as const) {
       const plan = handle
-        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all() as unknown as Step[];
       const looks = plan.map(({ detail }) => detail).filter((detail) => /^S\w+ [rh] USING/.test(detail));
       expect([name, looks.length > 0]).toEqual([name, true]);
@@ -638,7 +638,7 @@ function onSqlitePlans(filled: Filled): void {
     const catalogue = sqliteStatements(sqliteTables("holdfast"));
     const planOf = (name: StatementName): string[] =>
       handle
-        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all()
         .map((step) => (step as unknown as Step).detail);
     // Without a sort: what the limit leaves out is not read.
@@ -659,7 +659,7 @@ function onSqlitePlans(filled: Filled): void {
     const catalogue = sqliteStatements(sqliteTables("holdfast"));
     for (const name of childLooks) {
       const plan = handle
-        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all() as unknown as Step[];
       const steps = plan.map(({ detail }) => detail);
       expect([name, steps.some((step) => /USING (COVERING )?INDEX holdfast_job_parent/.test(step))]).toEqual([
@@ -698,7 +698,7 @@ function onSqlitePlans(filled: Filled): void {
       ["load", 1],
     ] as const) {
       const plan = handle
-        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all() as unknown as Step[];
       const details = plan.map(({ detail }) => detail);
       const keyed =
@@ -740,7 +740,7 @@ function onSqlitePlans(filled: Filled): void {
     const catalogue = sqliteStatements(sqliteTables("holdfast"));
     const planOf = (name: StatementName): string[] =>
       handle
-        .prepare(`explain query plan ${parse(catalogue[name] as string).pieces.join("?")}`)
+        .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all()
         .map((step) => (step as unknown as Step).detail)
         .filter((detail) => /^(SCAN|SEARCH|USE)/.test(detail));

@@ -24,8 +24,10 @@ function parametersOf(text: string): string[] {
   return parse(text).slots.map(({ param, column }) => (column === null ? param : `${param}.${column}`));
 }
 
+/** The texts of an entry. A composed statement is shown with no field of its filter and with all of them. */
 function textsOf(catalogue: Statements, name: StatementName): readonly string[] {
   const entry = catalogue[name];
+  if (typeof entry === "function") return [entry(() => false), entry(() => true)];
   return typeof entry === "string" ? [entry] : entry;
 }
 
@@ -93,9 +95,14 @@ test("Postgres receives the statements of the committed list, claims also with o
   const catalogue = postgresStatements(tables);
   const ofDay = postgresStatements(tables, '"holdfast"."job_20260101"');
   const all = names.flatMap((name) => {
-    const [usual, day] = [catalogue[name] as string, ofDay[name] as string];
-    const plain = inPostgres(name, usual);
-    return usual === day ? [plain] : [plain, inPostgres(`${name}, from the table of one day`, day)];
+    const texts = textsOf(catalogue, name);
+    const ofOneDay = textsOf(ofDay, name);
+    return texts.flatMap((text, i) => {
+      const title = texts.length === 1 ? name : `${name}, ${i + 1} of ${texts.length}`;
+      const day = ofOneDay[i] ?? text;
+      const plain = inPostgres(title, text);
+      return text === day ? [plain] : [plain, inPostgres(`${title}, from the table of one day`, day)];
+    });
   });
   const late = inPostgres("lateJobs", lateJobs(tables));
   await expect([...all, late].map(shown).join("\n")).toMatchFileSnapshot(file("postgres"));

@@ -8,14 +8,14 @@ import { sqliteTables } from "../../src/storage/sqlite/driver.ts";
 import { statements as sqliteStatements } from "../../src/storage/sqlite/statements/jobs.ts";
 import { client, patient } from "../support/client.ts";
 import { onEveryStore } from "../support/stores.ts";
+import { textsOf } from "./explain.ts";
 
 const names = Object.keys(STATEMENTS) as StatementName[];
 const sqlite = sqliteStatements(sqliteTables("holdfast"));
 const postgres = postgresStatements(postgresTables("holdfast"));
 
 function texts(catalogue: Statements, name: StatementName): readonly string[] {
-  const entry = catalogue[name];
-  return typeof entry === "string" ? [entry] : entry;
+  return textsOf(catalogue[name]);
 }
 
 /** `rows.id`; a list that is bound whole (SQLite's JSON) is its name alone. */

@@ -27,10 +27,10 @@ const words = ["a.", "a:", '\\\\"', '":"', "1h", "0.", "..", "~0", "~1", "//", "
 const tails = ["", "!\\u0001", "~"];
 (async () => {
   const load = (file) => import(require("node:url").pathToFileURL(workerData.root + "/src/" + file).href);
-  const [words_, cronWords, cron, duration, redact, patch, query, range, filter, idPart, name, trace, fingerprint, open, target, http] =
+  const [words_, cronWords, cron, duration, redact, patch, query, range, filter, idPart, name, trace, fingerprint, open, target, http, contract] =
     await Promise.all(["operate/search-words.ts", "schedules/cron-words.ts", "schedules/cron.ts", "values/duration.ts", "dashboard/access/redact.ts",
       "values/json-patch.ts", "dashboard/api/query.ts", "operate/filter-range.ts", "operate/filter.ts", "values/id-part.ts", "values/name.ts", "values/trace-id.ts",
-      "jobs/fingerprint.ts", "storage/open.ts", "cli/target.ts", "dashboard/http.ts"].map(load));
+      "jobs/fingerprint.ts", "storage/open.ts", "cli/target.ts", "dashboard/http.ts", "dashboard/api/contract.ts"].map(load));
   const redactor = new redact.Redactor(undefined);
   const job = { name: "a", queue: "a" };
   const functions = {
@@ -47,7 +47,7 @@ const tails = ["", "!\\u0001", "~"];
     patchPath: (text) => patch.checkPatch([{ op: "remove", path: text }]),
     patchFrom: (text) => patch.checkPatch([{ op: "copy", from: "/" + text, path: "/a" }]),
     patched: (text) => patch.patched(JSON.stringify({ a: text }), [{ op: "remove", path: "/" + text }]),
-    filterOfQuery: (text) => query.insightFilter(query.filterOfQuery(new URLSearchParams(text))),
+    readQuery: (text) => query.insightFilter(query.readQuery(contract.FilterJson, new URLSearchParams(text))),
     range: (text) => range.wordFilter({ attempt: text }),
     run: (text) => range.wordFilter({ run: ">" + text + ".." + text }),
     ended: (text) => range.wordFilter({ ended: text }),

@@ -21,6 +21,7 @@ const rooms: readonly (readonly string[])[] = [
 /** The files of src that the page may import: the contract with the server, and pure rules. */
 const shared = [
   "src/dashboard/api/contract.ts",
+  "src/dashboard/api/headers.ts",
   "src/dashboard/live/delta.ts",
   "src/dashboard/appearance/screens.ts",
   "src/workflows/alike-steps.ts",

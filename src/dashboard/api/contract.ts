@@ -1,58 +1,42 @@
 /**
- * The dashboard's JSON, version 1: what every route takes and gives. The page in ui/ is written against these types, and
- * openapi.ts describes the same shapes for everybody else.
+ * The dashboard's JSON, version 1: every shape that a route takes or answers with, declared once. The static types, which
+ * the page in ui/ uses too, the checks of requests and the OpenAPI document are derived from these declarations.
  *
  * Instants are epoch milliseconds. Counts stop at 10,000 and say so (`more`). JSON values of jobs travel as text, already
  * redacted, so that numbers keep all their digits. Fields are added, never renamed; a break would be /api/v2.
+ * The page imports types alone from here, so that no schema is part of its bundle.
  */
-import type { Check } from "../../operate/doctor/diagnosis.ts";
-import type {
-  AuditLine as StoredAuditLine,
-  BatchPage as BatchList,
-  CappedCount,
-  DatabaseHealth,
-  ErrorGroup,
-  ErrorGroupDetail,
-  ErrorGroups,
-  FailuresBy,
-  InsightFilter,
-  InsightPage,
-  FacetValue,
-  JobDetail as StoredDetail,
-  IdMatches,
-  JobFacets,
-  JobSummary,
-  QueueSettings,
-  StateTally,
-} from "../../operate/browse.ts";
-import type { WordFilter, WordTexts } from "../../operate/filter-range.ts";
-import type { BulkAction, BulkVerb, KeptEdit, Operation as KeptOperation } from "../../operate/operations.ts";
+import type { JobState } from "../../index.ts";
+import type { QueueSettings } from "../../operate/browse.ts";
+import { JOB_STATES, TRIAGE_STATES } from "../../operate/index.ts";
+import { STATES_OF, type BulkVerb } from "../../operate/operations.ts";
 import type { WhyReason } from "../../operate/why.ts";
 import type { Delta, Fields } from "../live/delta.ts";
-import type { BreakerState, DutyState, Hold, JobState, WorkerState } from "../../index.ts";
+import {
+  anyObject,
+  anything,
+  described,
+  duration,
+  flag,
+  type Infer,
+  instant,
+  integer,
+  jsonText,
+  list,
+  maybe,
+  number,
+  object,
+  oneOf,
+  record,
+  text,
+  texts,
+  typed,
+} from "./schema.ts";
 
-export type {
-  BatchList,
-  BulkAction,
-  BulkVerb,
-  CappedCount,
-  DatabaseHealth,
-  ErrorGroup,
-  ErrorGroupDetail,
-  ErrorGroups,
-  FailuresBy,
-  FacetValue,
-  JobFacets,
-  JobState,
-  QueueSettings,
-};
+export type { BulkAction, BulkVerb } from "../../operate/operations.ts";
+export type { JobState } from "../../index.ts";
 
-/** A thing of the client's as it travels: its instants are numbers. */
-type Json<T> = {
-  readonly [K in keyof T]: T[K] extends Date ? number : T[K] extends Date | null ? number | null : T[K];
-};
-
-/** What one may do. `view` and `view:payload` are reads; the rest are actions. */
+/** Everything that a person can be allowed to do. `view` and `view:payload` are reads; the rest are actions. */
 export const PERMISSIONS = [
   "view",
   "view:payload",
@@ -96,838 +80,1173 @@ export type ApiErrorCode =
   | "UNAVAILABLE"
   | "INTERNAL";
 
+const permission = oneOf(...PERMISSIONS);
+const state = oneOf(...JOB_STATES);
+const verb = typed<BulkVerb>({ type: "string", enum: Object.keys(STATES_OF) });
+const measured = list(maybe(number));
+const stepKinds = ["step", "sleep", "signal", "call", "version", "undo", "machine"] as const;
+const stepKind = oneOf(...stepKinds);
+const flowState = oneOf(...JOB_STATES, "failed");
+const standstill = typed<WhyReason | "slots-taken" | "nothing-due">(text);
+/** JSON Schema, draft 2020-12; null: there is none, or it is too large. */
+const jsonSchema = described("JSON Schema, draft 2020-12.", maybe(anyObject));
+
 /** The body of every answer that is not 2xx. */
-export interface ErrorBody {
-  readonly error: {
-    readonly code: string;
-    readonly message: string;
-    /** Which parameter or field. */
-    readonly field?: string;
-    /** With INPUT_INVALID: what the schema found, and where (`.user.email`, `.items[0]`). At most 20. */
-    readonly issues?: readonly { readonly path: string; readonly message: string }[];
-    /** With 500: the same id is in the log. */
-    readonly requestId?: string;
-  };
-}
+export const ErrorBody = object({
+  error: object(
+    { code: text, message: text },
+    {
+      /** Which parameter or field. */
+      field: text,
+      /** With INPUT_INVALID: the schema's findings, and where (`.user.email`, `.items[0]`). At most 20. */
+      issues: list(object({ path: text, message: text })),
+      /** With 500: the same id is in the log. */
+      requestId: text,
+    },
+  ),
+});
+export type ErrorBody = Infer<typeof ErrorBody>;
 
-export interface Me {
-  readonly user: string;
-  readonly permissions: readonly Permission[];
-  readonly readOnly: boolean;
-}
-
-export interface About {
-  readonly version: string;
-  readonly dialect: "sqlite" | "postgres";
-  readonly label: string | null;
-  /** As `#rrggbb`; null: the page's own. */
-  readonly labelColor: string | null;
-  /** Its name, where the dashboard has several databases. */
-  readonly database: string | null;
-  /** Those that you may see, where there are several; else empty. */
-  readonly databases: readonly DatabaseLine[];
-}
+/** A count up to a cap. */
+export const CappedCount = described(
+  "`more`: there are more, or there may be.",
+  object({ count: integer, more: flag }),
+);
+export type CappedCount = Infer<typeof CappedCount>;
 
 /** One of several databases of a dashboard. */
-export interface DatabaseLine {
-  readonly name: string;
-  readonly label: string | null;
-  /** Where its page begins; its API is at /api/v1 below that. */
-  readonly path: string;
-}
+export const DatabaseLine = object({ name: text, label: maybe(text), path: text });
+export type DatabaseLine = Infer<typeof DatabaseLine>;
 
-// --- Overview -------------------------------------------------------------------------------------------------
+export const About = object({
+  version: text,
+  dialect: oneOf("sqlite", "postgres"),
+  label: maybe(text),
+  /** As `#rrggbb`; null: the page's own. */
+  labelColor: maybe(text),
+  /** Its name, where the dashboard has several databases. */
+  database: maybe(text),
+  /** Those that you may see, where there are several; else empty. */
+  databases: list(DatabaseLine),
+});
+export type About = Infer<typeof About>;
 
-export interface QueueLine {
-  readonly name: string;
-  readonly pausedAt: number | null;
+export const Me = object({ user: text, permissions: list(permission), readOnly: flag });
+export type Me = Infer<typeof Me>;
+
+export const Health = object({ ok: flag });
+
+const lag = { lagMs: number, ready: integer, running: integer };
+export const Latency = object({
+  ...lag,
+  queues: list(object({ queue: text, ...lag })),
+});
+
+export const Metrics = described("The Prometheus text format, 0.0.4.", text);
+
+export const OpenApi = anyObject;
+
+export const Stream = described("text/event-stream.", text);
+
+export const Export = described(
+  "One job on each line, its input in it; with format=csv comma-separated values with a head.",
+  text,
+);
+
+export const Done = object({ ok: flag });
+
+const queueFields = {
+  name: text,
+  pausedAt: maybe(instant),
   /** It is paused by itself when nothing in it is due and nothing of it runs. */
-  readonly drainingAt: number | null;
-  readonly coolUntil: number | null;
+  drainingAt: maybe(instant),
+  coolUntil: maybe(instant),
   /** Names of the holds over it. */
-  readonly holds: readonly string[];
+  holds: list(text),
   /** Breakers that are not closed: its own, and those of kinds that have ready jobs in it. */
-  readonly breakers: readonly string[];
-  readonly ready: CappedCount;
-  readonly scheduled: CappedCount;
-  readonly waiting: CappedCount;
-  readonly running: number;
+  breakers: list(text),
+  ready: CappedCount,
+  scheduled: CappedCount,
+  waiting: CappedCount,
+  running: integer,
   /** How many may run at once over the cluster; null: no limit is set. */
-  readonly concurrency: number | null;
+  concurrency: maybe(integer),
   /** Its rate over the cluster, and the starts in the window that ends now. */
-  readonly rate: { readonly limit: number; readonly perMs: number; readonly used: number } | null;
+  rate: maybe(object({ limit: integer, perMs: integer, used: integer })),
   /** Over all live workers that are not quiet. */
-  readonly slots: number;
-  readonly workers: number;
+  slots: integer,
+  workers: integer,
   /** Live workers of it that are quiet. */
-  readonly quiet: number;
-  readonly oldestMs: number | null;
+  quiet: integer,
+  oldestMs: maybe(number),
   /** Job names with ready jobs and without a live worker. */
-  readonly unserved: readonly string[];
-}
+  unserved: list(text),
+};
 
-export interface Overview {
-  readonly at: number;
-  readonly verdict: {
-    readonly level: "good" | "warn" | "bad" | "idle";
-    readonly text: string;
+export const QueueLine = object(queueFields);
+export type QueueLine = Infer<typeof QueueLine>;
+
+/** A piece of the verdict, and the address on the page that it links to. */
+export const VerdictPart = object({ text, to: maybe(text) });
+export type VerdictPart = Infer<typeof VerdictPart>;
+
+export const Overview = object({
+  at: instant,
+  verdict: object({
+    level: oneOf("good", "warn", "bad", "idle"),
+    text,
     /** The same in pieces, some of which lead somewhere. */
-    readonly parts: readonly VerdictPart[];
-  };
-  readonly totals: {
-    readonly ready: CappedCount;
-    readonly scheduled: CappedCount;
-    readonly waiting: CappedCount;
-    readonly running: number;
-    readonly retrying: CappedCount;
-    readonly dead: CappedCount;
-  };
-  readonly oldestMs: number | null;
+    parts: list(VerdictPart),
+  }),
+  totals: object({
+    ready: CappedCount,
+    scheduled: CappedCount,
+    waiting: CappedCount,
+    running: integer,
+    retrying: CappedCount,
+    dead: CappedCount,
+  }),
+  oldestMs: maybe(number),
   /** Jobs done a minute, in the last five that are over; null: nothing was counted. */
-  readonly perMinute: number | null;
+  perMinute: maybe(integer),
   /** Of workers that are not quiet. */
-  readonly slots: number;
+  slots: integer,
   /** All that live. */
-  readonly workers: number;
+  workers: integer,
   /** How many of them are quiet. */
-  readonly quiet: number;
-  readonly holds: number;
+  quiet: integer,
+  holds: integer,
   /** The busiest first, at most 200. */
-  readonly queues: readonly QueueLine[];
-  readonly queueCount: number;
-}
+  queues: list(QueueLine),
+  queueCount: integer,
+});
+export type Overview = Infer<typeof Overview>;
 
 /** What the server has seen since somebody first looked: one point a second, at most 15 minutes. */
-export interface Recent {
-  readonly at: readonly number[];
-  readonly ready: readonly number[];
-  readonly running: readonly number[];
-  readonly scheduled: readonly number[];
-  readonly oldestMs: readonly (number | null)[];
-}
+export const Recent = object({
+  at: list(instant),
+  ready: list(integer),
+  running: list(integer),
+  scheduled: list(integer),
+  oldestMs: measured,
+});
+export type Recent = Infer<typeof Recent>;
 
-// --- Jobs -----------------------------------------------------------------------------------------------------
+const jobFields = {
+  id: text,
+  name: text,
+  queue: text,
+  state,
+  /** It waits to be resumed. */
+  paused: flag,
+  priority: integer,
+  attempt: integer,
+  maxAttempts: integer,
+  crashes: integer,
+  inputBytes: integer,
+  error: maybe(text),
+  errorGroup: maybe(text),
+  key: maybe(text),
+  lane: maybe(text),
+  context: maybe(text),
+  parentId: maybe(text),
+  workerId: maybe(text),
+  createdAt: instant,
+  runAt: maybe(instant),
+  startedAt: maybe(instant),
+  endedAt: maybe(instant),
+};
 
 /** A job in a list: its input is a preview. */
-export interface JobLine extends Omit<JobSummary, "input"> {
-  /** The input on one line, redacted and cut; null: too large, or not yours to see. */
-  readonly preview: string | null;
-}
+export const JobLine = object({ ...jobFields, preview: maybe(text) });
+export type JobLine = Infer<typeof JobLine>;
 
-export interface JobList extends Omit<InsightPage, "jobs"> {
-  readonly jobs: readonly JobLine[];
-}
-
-/** Jobs by a part of their ids. */
-export interface JobMatches extends Omit<IdMatches, "ids"> {
-  /** Newest first. */
-  readonly jobs: readonly JobLine[];
-}
+export const JobList = object({ jobs: list(JobLine), cursor: maybe(text), cut: flag });
+export type JobList = Infer<typeof JobList>;
 
 /** `states`: each state's count under the other filters. */
-export type JobCount = StateTally;
+export const JobCount = object({
+  total: CappedCount,
+  states: typed<Partial<Record<JobState, CappedCount>>>(record(CappedCount)),
+});
+export type JobCount = Infer<typeof JobCount>;
 
-export interface JobDetail extends Omit<StoredDetail, "input" | "errors"> {
-  /** `ranMs`: how long the attempt ran; null: not measured. `lost`: with its worker; then it was held so long, until its lease passed. */
-  readonly errors: readonly {
-    readonly at: number;
-    readonly attempt: number;
-    readonly message: string;
-    readonly stack: string | null;
-    readonly ranMs: number | null;
-    readonly lost: boolean;
-  }[];
+/** Jobs by a part of their ids. */
+export const JobMatches = object({
+  jobs: list(JobLine),
+  more: flag,
+  cursor: maybe(text),
+  since: maybe(instant),
+});
+export type JobMatches = Infer<typeof JobMatches>;
+
+/** How many jobs have one value of a facet. */
+export const FacetValue = object({ value: text, count: integer, more: flag });
+export type FacetValue = Infer<typeof FacetValue>;
+
+/** Counts by state, queue and kind; each under the other parts of the filter, the most frequent first. */
+export const JobFacets = object({
+  states: list(FacetValue),
+  queues: list(FacetValue),
+  names: list(FacetValue),
+  cut: flag,
+});
+export type JobFacets = Infer<typeof JobFacets>;
+
+/** Everything of one job, its texts as they are stored. */
+export const JobDetail = object({
+  ...jobFields,
   /** JSON text, redacted like `output` and `progress`; null: not yours to see, or not asked for (`without`). */
-  readonly input: string | null;
+  input: jsonText,
   /** Other if the input or output is another; null: there is none, or it is not yours to see. Good as long as the server runs. */
-  readonly inputTag: string | null;
-  readonly outputTag: string | null;
-  readonly payloadHidden: boolean;
-  /** Where something was taken out of the input, from the top: [["user", "password"]]; [[]] is all of it. */
-  readonly masked: readonly (readonly string[])[];
-  readonly why: { readonly reason: string; readonly text: string; readonly until: number | null };
+  inputTag: maybe(text),
+  /** JSON text. */
+  output: jsonText,
+  outputTag: maybe(text),
+  /** JSON text. */
+  progress: jsonText,
+  /** `ranMs`: how long the attempt ran; null: not measured. `lost`: with its worker; then it was held so long, until its lease passed. */
+  errors: list(
+    object({
+      at: instant,
+      attempt: integer,
+      message: text,
+      stack: maybe(text),
+      ranMs: maybe(integer),
+      lost: flag,
+    }),
+  ),
+  throttles: integer,
+  leaseUntil: maybe(instant),
+  timeoutMs: maybe(integer),
+  deadlineAt: maybe(instant),
+  /** Of the W3C trace context that came with the enqueue. */
+  traceId: maybe(text),
+  /** What somebody has asked of it while it runs, and it has not done yet. */
+  wish: maybe(oneOf("cancel", "pause")),
+  /** Of the code that it needs: that enqueued it, or took it on since. */
+  version: integer,
+  /** What made it, and the runs of the same schedule before and after it, as far as they are kept. */
+  schedule: maybe(
+    object({
+      name: text,
+      at: instant,
+      by: oneOf("slot", "hand", "backfill"),
+      previous: maybe(object({ at: instant, jobId: text })),
+      next: maybe(object({ at: instant, jobId: text })),
+    }),
+  ),
+  /** The batches that it is of, or comes after; newest first. */
+  batches: list(
+    object({
+      id: text,
+      role: oneOf("job", "then"),
+      total: integer,
+      then: maybe(object({ id: text, name: text })),
+    }),
+  ),
   /** The versions of its definition that living workers have, least first. */
-  readonly workerVersions: readonly number[];
-}
+  workerVersions: list(integer),
+  payloadHidden: flag,
+  /** Where something was taken out of the input, from the top: [["user", "password"]]; [[]] is all of it. */
+  masked: described("Places in the input where something was taken out, from the top.", list(list(text))),
+  why: object({ reason: text, text, until: maybe(instant) }),
+});
+export type JobDetail = Infer<typeof JobDetail>;
 
-/** Whether an input fits its kind's schema. */
-export interface InputCheck {
-  /** False: this process does not have the definition, or it has no schema. */
-  readonly checked: boolean;
-  /** What does not fit; empty: it does. */
-  readonly issues: readonly { readonly path: string; readonly message: string }[];
-}
+/** Which jobs: in a query string, or as `filter` of a bulk action. */
+export const FilterJson = object(
+  {},
+  {
+    ids: texts,
+    state: typed<readonly JobState[]>({ ...texts, items: state }),
+    queue: texts,
+    name: texts,
+    lane: text,
+    key: text,
+    workflow: described("The id of a run: the jobs that it called or enqueued.", text),
+    batch: described("The id of a batch: its jobs.", text),
+    trace: described("The id of a trace (32 hex digits) or a traceparent: the jobs enqueued in it.", text),
+    since: instant,
+    until: instant,
+    errorGroup: text,
+    retrying: flag,
+    search: text,
+    attempt: described("`3`, `>3`, `<=3`, `3..5`.", text),
+    age: described("Since it was created: `>5m`, `<1h`.", text),
+    run: described("How long it ran, or runs: `>10s`.", text),
+    ended: described("When it ended: `from..to`, in epoch milliseconds.", text),
+    worker: described("The worker of its latest attempt, by name or id.", text),
+    error: described("Text in its errors.", text),
+    payload: described("A value in its input: `user.id:42`.", { ...texts, explode: true }),
+  },
+);
+export type FilterJson = Infer<typeof FilterJson>;
 
 /** Kinds that workers have registered, or that this process has the definition of; by name, at most 1,000. */
-export interface KindList {
-  readonly kinds: readonly {
-    readonly name: string;
-    /** Its definition computes a unique key, a lane. */
-    readonly unique: boolean;
-    readonly lane: boolean;
-    /** This process has its definition. */
-    readonly here: boolean;
-  }[];
-}
+export const KindList = object({ kinds: list(object({ name: text, unique: flag, lane: flag, here: flag })) });
+export type KindList = Infer<typeof KindList>;
 
 /** What is known of a kind to whoever would enqueue one. */
-export interface KindDetail {
-  readonly name: string;
-  readonly here: boolean;
+export const KindDetail = object({
+  name: text,
+  here: flag,
   /** Where its jobs go where nobody says otherwise, as far as this process knows. */
-  readonly queue: string;
+  queue: text,
   /** Its definition computes a unique key, a lane. If not here, they must be given. */
-  readonly unique: boolean;
-  readonly lane: boolean;
+  unique: flag,
+  lane: flag,
   /** An input is held against a schema before it is enqueued. */
-  readonly checked: boolean;
+  checked: flag,
   /** That schema as JSON Schema (draft 2020-12), where it offers that and is not too large. */
-  readonly schema: Readonly<Record<string, unknown>> | null;
+  schema: jsonSchema,
   /** The signals that it declares to wait for, and what their data is to be, in the same way. */
-  readonly signals: readonly Pick<KindDetail, "name" | "checked" | "schema">[];
-}
+  signals: list(object({ name: text, checked: flag, schema: jsonSchema })),
+});
+export type KindDetail = Infer<typeof KindDetail>;
 
-/** Which jobs, in a query string or a bulk action's `filter`. */
-export interface FilterJson
-  extends Omit<InsightFilter, "states" | "queues" | "names" | keyof WordFilter>, WordTexts {
-  /** Of its creation: ">5m". */
-  readonly age?: string;
-  readonly state?: readonly JobState[];
-  readonly queue?: readonly string[];
-  readonly name?: readonly string[];
-}
+export const Enqueued = object({
+  status: oneOf("enqueued", "duplicate", "replaced", "debounced"),
+  id: text,
+});
 
-/** What a bulk edit changes: at least one; `delay` or `at`, not both. `delay`: "5m", or milliseconds. */
-export type EditJson = KeptEdit;
+export const Outcome = object({ outcome: text });
+export type Outcome = Infer<typeof Outcome>;
+
+/** A bulk edit: at least one field; `delay` or `at`, not both. `delay`: "5m", or milliseconds. */
+export const EditJson = object({}, { delay: duration, at: instant, queue: text, priority: integer });
+export type EditJson = Infer<typeof EditJson>;
 
 /** What a bulk action would do. Nothing was changed. */
-export interface DryRun {
-  readonly dryRun: true;
-  readonly action: BulkVerb;
-  readonly filter: FilterJson;
+export const DryRun = object({
+  dryRun: typed<true>({ const: true }),
+  action: verb,
+  filter: FilterJson,
   /** Hand this back as `filter`: it leaves out what came later. */
-  readonly bounded: FilterJson;
-  readonly matched: CappedCount;
-  readonly samples: readonly JobLine[];
+  bounded: FilterJson,
+  matched: CappedCount,
+  samples: list(JobLine),
   /** Of an edit: what it would do to the newest ones, and of how many that is said. Null for other actions. */
-  readonly outcomes: Readonly<Record<string, number>> | null;
-  readonly judged: number;
-  readonly change: EditJson | null;
+  outcomes: maybe(record(integer)),
+  judged: integer,
+  change: maybe(EditJson),
   /** Of a retry with a patch: what becomes of the samples' inputs. JSON texts, redacted; `after` null: it does not fit. */
-  readonly patched:
-    | readonly { readonly id: string; readonly before: string; readonly after: string | null }[]
-    | null;
-}
+  patched: maybe(list(object({ id: text, before: text, after: maybe(text) }))),
+});
+export type DryRun = Infer<typeof DryRun>;
 
 /** A bulk action that is under way or over; the same for every dashboard and terminal on the database. */
-export interface Operation extends Omit<KeptOperation, "filter" | "patch"> {
-  readonly filter: FilterJson;
+export const Operation = object({
+  id: text,
+  action: verb,
+  change: maybe(EditJson),
   /** Of a retry: inputs are changed first. */
-  readonly patched: boolean;
+  patched: flag,
   /** How: JSON text, redacted; null: they are not, or it is not yours to see. */
-  readonly patch: string | null;
-}
+  patch: jsonText,
+  filter: FilterJson,
+  /** Who started it. */
+  actor: text,
+  state: oneOf("running", "paused", "done", "stopped", "failed"),
+  /** It runs by its row, but nobody has driven it for longer than a chunk takes. */
+  standsStill: flag,
+  rate: maybe(object({ limit: integer, perMs: integer })),
+  startedAt: instant,
+  endedAt: maybe(instant),
+  /** When its row was last written. */
+  seenAt: instant,
+  /** How many matched at its start. */
+  total: CappedCount,
+  /** How many it has come to. */
+  matched: integer,
+  /** Of those that it has come to: to whom the action could not be done. */
+  refused: integer,
+  /** The first of them, with what stood in the way. */
+  refusals: list(object({ id: text, outcome: text })),
+  outcomes: record(integer),
+  error: maybe(text),
+});
+export type Operation = Infer<typeof Operation>;
 
-// --- Queues, holds, workers, database, audit ----------------------------------------------------------------------
+export const OperationList = object({ operations: list(Operation) });
 
-/** What was done, and what taking it back would do. */
-export interface AuditLine extends StoredAuditLine {
-  /** Null: it cannot be taken back, or it was. */
-  readonly undo: {
-    /** Such as "Resume queue mail". */
-    readonly words: string;
-    readonly permission: Permission;
-  } | null;
-}
+/** A bulk action, asked for. `patch`: an object to merge into the inputs (RFC 7396), or a JSON Patch (RFC 6902). */
+export const BulkAsked = object(
+  { action: verb, filter: FilterJson },
+  {
+    dryRun: flag,
+    change: EditJson,
+    patch: anything,
+    rate: maybe(object({ limit: number }, { per: duration })),
+  },
+);
+export type BulkAsked = Infer<typeof BulkAsked>;
 
-export interface QueueDetail extends QueueLine {
-  readonly settings: QueueSettings;
-  /** Settings that hold for a while: until when, and what those of them that were changed go back to. */
-  readonly override: {
-    readonly untilAt: number;
-    readonly back: Readonly<Record<string, unknown>> | null;
-  } | null;
-  readonly kinds: readonly {
-    readonly name: string;
-    readonly ready: CappedCount;
-    readonly scheduled: CappedCount;
-    readonly waiting: CappedCount;
-    readonly running: number;
-    readonly oldestMs: number | null;
-    readonly served: boolean;
-  }[];
-  readonly workersHere: readonly {
-    readonly id: string;
-    readonly name: string;
-    /** Of this queue, and how many of its jobs run in them. */
-    readonly slots: number;
-    readonly running: number;
-    readonly quiet: boolean;
-  }[];
-  /** The lanes with most jobs, at most ten, as far as the jobs that are due longest and shortest tell. */
-  readonly lanes: readonly LaneLine[];
-  /** When the next of its scheduled jobs is due. */
-  readonly nextAt: number | null;
-  /** Why nothing is claimed from it, all that holds; empty: nothing stands in the way. */
-  readonly obstacles: readonly string[];
-  /** The same with the reason, which is one of `why`'s, or "slots-taken" or "nothing-due". */
-  readonly standstill: readonly {
-    readonly reason: WhyReason | "slots-taken" | "nothing-due";
-    readonly text: string;
-    /** When it passes by itself, where that is known. */
-    readonly until: number | null;
-  }[];
-}
+export const BulkAnswer = typed<DryRun | Operation>({ oneOf: [DryRun, Operation] });
 
-/** What every queue's workers did, minute by minute. */
-export interface QueueTrends {
-  /** When the first minute begins. */
-  readonly from: number;
-  readonly stepMs: number;
-  /** Minutes that are over, and the one under way. A queue of which nothing ended is not there. */
-  readonly queues: Readonly<
-    Record<string, { readonly done: readonly number[]; readonly failed: readonly number[] }>
-  >;
-}
+const errorGroupFields = {
+  group: text,
+  name: text,
+  /** Where most of its jobs are. */
+  queue: text,
+  queues: list(text),
+  /** Of the definition that ran, the newest first. */
+  versions: list(integer),
+  state: oneOf(...TRIAGE_STATES),
+  /** When and by whom it was resolved, ignored or opened again; null: nobody has decided anything. */
+  decidedAt: maybe(instant),
+  decidedBy: maybe(text),
+  /** Ignored until then, or until it has failed so many times since. */
+  untilAt: maybe(instant),
+  untilCount: maybe(integer),
+  /** Failures since it was ignored until a count. */
+  since: integer,
+  note: maybe(text),
+  link: maybe(text),
+  /** Dead jobs among the newest that were looked at. */
+  dead: integer,
+  /** Jobs that failed so and wait for their next attempt. */
+  retrying: integer,
+  /** Attempts that failed so, as the workers counted them (or jobs that died so, where none did). */
+  lastHour: integer,
+  lastDay: integer,
+  lastWeek: integer,
+  /** The last 24 hours, by the hour, oldest first. */
+  day: list(integer),
+  firstAt: maybe(instant),
+  lastAt: maybe(instant),
+  /** The newest job of the group, a dead one if there is one; it may be gone. */
+  sample: maybe(text),
+  message: maybe(text),
+};
 
-export type HoldLine = Json<Hold>;
+/** Failures of one job name with one fingerprint. */
+export const ErrorGroup = object(errorGroupFields);
+export type ErrorGroup = Infer<typeof ErrorGroup>;
 
-/** What one worker does for all, and who did it last. There is no leader: whoever asks first does it next. */
-export type DutyLine = Json<DutyState>;
+/** The groups, and how far was looked. */
+export const ErrorGroups = object({ groups: list(ErrorGroup), searched: integer, cut: flag });
+export type ErrorGroups = Infer<typeof ErrorGroups>;
 
-export interface WorkerLine extends Json<WorkerState> {
-  /** The duties that it did last. */
-  readonly duties: readonly string[];
-  /** Its latest minute; null: not measured. */
-  readonly rssBytes: number | null;
-  readonly loopDelayMs: number | null;
-  readonly slots: number;
-  readonly running: number;
-  /** At most 50. */
-  readonly jobs: readonly string[];
-  /** The first of them, at most 5, by name. */
-  readonly runs: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly queue: string;
-    readonly startedAt: number | null;
-  }[];
-  /** Attempts that failed with it in the last hour. */
-  readonly failed: number;
-}
-
-/** A worker whose lease passed without its saying so, in the last hour. */
-export interface LostWorkerLine {
-  readonly id: string;
-  readonly name: string;
-  readonly host: string;
-  readonly pid: number;
-  readonly release: string | null;
-  readonly beatAt: number;
-  readonly lostAt: number;
-  /** Jobs that nobody has taken over yet. */
-  readonly held: number;
-}
-
-export interface WorkerList {
-  readonly workers: readonly WorkerLine[];
-  readonly duties: readonly DutyLine[];
-  /** Latest first, at most 20. */
-  readonly lost: readonly LostWorkerLine[];
-}
-
-// --- Schedules, flows, limits, series ---------------------------------------------------------------------------------
-
-export interface ScheduleLine {
-  readonly name: string;
-  /** Null, like its queue and its timing: the row cannot be read (`error` says why). */
-  readonly job: string | null;
-  readonly queue: string | null;
-  /** The cron expression, or null for an interval. */
-  readonly cron: string | null;
-  readonly everyMs: number | null;
-  /** Null for an interval. */
-  readonly timezone: string | null;
-  /** When it fires, as a person would say it: "Weekdays at 09:00, Europe/London". */
-  readonly words: string;
-  readonly paused: boolean;
-  readonly nextAt: number | null;
-  /** A slot whose job is made when the one before has ended. */
-  readonly waitingAt: number | null;
-  readonly lastAt: number | null;
-  readonly lastJobId: string | null;
-  readonly missed: "skip" | "one" | "all" | null;
-  readonly overlap: "allow" | "skip" | "queue" | null;
-  readonly jitterMs: number;
-  /** Slots that made a job, that made none because of an earlier one, and that passed while nobody was there. */
-  readonly fired: number;
-  readonly skipped: number;
-  readonly passed: number;
-  /** A bad row that disabled itself. */
-  readonly error: string | null;
-  /** The options that an operator changed: code does not overwrite them. */
-  readonly edited: readonly string[];
-  /** No live worker takes jobs of its kind from its queue. */
-  readonly unserved: boolean;
-  /** What keeps its queue from being claimed from, in words; empty: nothing. */
-  readonly obstacles: readonly string[];
-}
-
-/** The next runs of a timing that nobody has saved, or what is wrong with it. */
-export interface TimingPreview {
-  readonly words: string | null;
-  readonly error: string | null;
-  readonly runs: readonly {
-    readonly at: number;
-    readonly local: string;
-    readonly offset: string;
-    readonly note: string | null;
-  }[];
-}
-
-/** What a backfill came to, or would (`dryRun`). */
-export interface BackfillAnswer {
-  readonly dryRun: boolean;
-  readonly slots: readonly {
-    readonly at: number;
-    readonly jobId: string | null;
-    readonly status: string | null;
-  }[];
-  /** Slots that have their job already. */
-  readonly had: number;
-  /** There are more behind these. */
-  readonly more: boolean;
-}
-
-/** A day of slots in pieces of 15 minutes. */
-export interface Calendar {
-  readonly from: number;
-  readonly stepMs: number;
-  /** Some counts are estimates: too many slots to walk through. */
-  readonly estimated: boolean;
-  readonly pieces: readonly {
-    readonly count: number;
-    /** At most 5, those with most slots first. */
-    readonly most: readonly { readonly name: string; readonly count: number }[];
-  }[];
-}
-
-/** The newest jobs of each schedule, at most 20, oldest first; null: not kept any more. */
-export interface ScheduleRuns {
-  readonly runs: Readonly<
-    Record<
-      string,
-      readonly {
-        readonly id: string;
-        readonly at: number;
-        readonly state: JobState | null;
-        /** From its slot to its start; null: not started, or retried since. */
-        readonly lateMs: number | null;
-        readonly ranMs: number | null;
-      }[]
-    >
-  >;
-}
-
-/** The newest runs of one schedule, newest first. */
-export interface ScheduleHistory {
-  readonly runs: readonly ScheduleRunLine[];
-}
-
-export interface ScheduleRunLine {
-  /** Its slot; of a run by hand: when somebody asked for it. */
-  readonly at: number;
-  readonly by: "slot" | "backfill" | "hand";
-  readonly jobId: string;
-  /** Null, with all that follows: the job is not kept any more. */
-  readonly state: JobState | null;
-  readonly attempt: number | null;
-  /** Of the latest attempt. */
-  readonly startedAt: number | null;
-  readonly endedAt: number | null;
-  /** From its slot to its first start; null: not started, not known, or no slot made it. */
-  readonly lateMs: number | null;
-  /** How long the latest attempt ran. */
-  readonly ranMs: number | null;
-}
-
-/** A piece of the verdict, and where on the page it leads; null: nowhere. */
-export interface VerdictPart {
-  readonly text: string;
-  readonly to: string | null;
-}
-
-/** What `holdfast doctor` says of the database, in its words, and how the database is kept. */
-export interface DoctorReport {
-  /** When it was looked. */
-  readonly at: number;
-  /** Nothing is wrong. */
-  readonly ok: boolean;
-  readonly checks: readonly Check[];
-  /** The newest migration that was applied. */
-  readonly schema: { readonly version: number; readonly name: string; readonly appliedAt: number };
-  /** As the dashboard's own client was opened; 0: for ever. */
-  readonly retention: {
-    readonly doneMs: number;
-    /** Of dead and cancelled jobs. */
-    readonly deadMs: number;
-    /** So many queues have their own. */
-    readonly queues: number;
-    /** Null: this client keeps no event log. */
-    readonly eventLogMs: number | null;
-  };
-  /** When ended jobs were last deleted, by which worker, and from when on it is due again; null: never yet. */
-  readonly prune: { readonly doneAt: number; readonly nextAt: number; readonly by: string | null } | null;
-  /** What keeps Postgres from cleaning up. Null where nobody does, or nobody may know. */
-  readonly oldest: {
-    readonly transactionMs: number | null;
-    /** Such as "psql, pid 4711, idle in transaction". */
-    readonly whose: string | null;
-    /** Transactions that have begun since the oldest snapshot that is still read. */
-    readonly xminAge: number | null;
-  };
-}
-
-/** The kinds whose attempts take longest, slowest first; at most 8. */
-export interface SlowKinds {
-  readonly kinds: readonly {
-    readonly name: string;
-    readonly p95Ms: number;
-    /** Attempts that this is known from. */
-    readonly count: number;
-  }[];
-}
-
-/** Jobs that run much longer than others of their kind. */
-export interface StuckList {
-  readonly jobs: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly queue: string;
-    readonly workerId: string | null;
-    readonly startedAt: number;
-    /** Of the attempts of its kind that ended in the last 24 hours. */
-    readonly p95Ms: number;
-  }[];
-}
-
-export interface FlowStep {
-  /** Its number: steps are in the order of it. */
-  readonly seq: number;
-  readonly name: string;
-  readonly kind: "step" | "sleep" | "signal" | "call" | "version" | "undo" | "machine";
-  /** `cancelled`: the run ended before the step did. */
-  readonly state: "done" | "failed" | "running" | "waiting" | "cancelled";
-  /** The attempt of the job that it was last written in. */
-  readonly attempt: number;
-  /** Tries of this step by itself. */
-  readonly tries: number;
-  /** When it was tried, oldest first: the newest 32. Empty for sleeps, waits and calls. */
-  readonly triedAt: readonly { readonly startedAt: number; readonly endedAt: number }[];
-  readonly startedAt: number;
-  readonly endedAt: number | null;
-  /** A sleep's or a wait's end. */
-  readonly until: number | null;
-  /** JSON text, redacted. */
-  readonly output: string | null;
-  readonly error: string | null;
-  /** The job that a `call` waits for. */
-  readonly jobId: string | null;
-}
-export interface FlowNode {
-  readonly id: string;
-  readonly label: string;
-  readonly kind: "job" | FlowStep["kind"];
-  /** Null: a job that is not kept any more, or that this person may not view. */
-  readonly state: JobState | FlowStep["state"] | null;
-  readonly jobId: string | null;
-  /** The step that it stands for; null: a job. */
-  readonly seq: number | null;
-}
-export interface FlowHistory {
-  /** Attempts of the job: those that failed, and the latest. Null: not known. */
-  readonly attempts: readonly {
-    readonly attempt: number;
-    readonly startedAt: number | null;
-    readonly endedAt: number | null;
-    readonly error: string | null;
-    /** With its worker: it ended when its lease passed. */
-    readonly lost: boolean;
-  }[];
-  /** In the order in which they were asked for: one page, the newest first of all. */
-  readonly steps: readonly FlowStep[];
-  /** How many there are in all, up to 10,000; then `stepCountMore`. */
-  readonly stepCount: number;
-  readonly stepCountMore: boolean;
-  /** Hand it back as `before` for the steps before these; null: there are none. */
-  readonly earlier: number | null;
-  /** What the run took in these steps, and what it waits for. */
-  readonly signals: readonly {
-    readonly name: string;
-    readonly key: string | null;
-    readonly step: string;
-    readonly state: "waiting" | "taken" | "timeout";
-    readonly since: number;
-    readonly takenAt: number | null;
-    /** JSON text, redacted. */
-    readonly data: string | null;
-  }[];
-  /** Jobs that it called, enqueued, or waits for (`after`); at most 1,000. */
-  readonly children: readonly {
-    readonly id: string;
-    /** Null: it is not kept any more, or `hidden`. */
-    readonly name: string | null;
-    readonly relation: "called" | "enqueued" | "after";
-    readonly state: JobState | null;
-    readonly step: string | null;
-    readonly error: string | null;
-    /** It is in a queue that this person may not view. */
-    readonly hidden: boolean;
-  }[];
-  /** The newest 1,000 steps, children and dependencies, for drawing; the job itself is among the nodes. */
-  readonly graph: {
-    readonly nodes: readonly FlowNode[];
-    readonly edges: readonly { readonly from: string; readonly to: string }[];
-    /** There are more steps than are drawn. */
-    readonly cut: boolean;
-  };
-}
-
-/** Runs, newest first: jobs that remember steps, and how far each is. */
-export interface RunList {
-  readonly runs: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly queue: string;
-    readonly state: JobState;
-    /** It waits to be resumed. */
-    readonly paused: boolean;
-    readonly createdAt: number;
-    readonly endedAt: number | null;
-    readonly errorGroup: string | null;
-    /** Steps that are known so far, and those of them that are over. */
-    readonly known: number;
-    readonly done: number;
-    /** It failed, or a step of it did, and will be tried again. */
-    readonly retrying: boolean;
-    /** The newest step that is not over. */
-    readonly at: {
-      readonly name: string;
-      readonly kind: FlowStep["kind"];
-      readonly since: number;
-      /** When a sleep or the next try is due. */
-      readonly until: number | null;
-      /** The job that it waits for. */
-      readonly jobId: string | null;
-    } | null;
-  }[];
-  readonly cursor: string | null;
-  /** The look ended before the page was full: go on from the cursor. */
-  readonly cut: boolean;
-}
-
-/** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
-export interface ExpectedSteps {
-  /** That run; null: none is known. */
-  readonly jobId: string | null;
-  /** In the order in which they were asked for, at most 500; each name once, and nothing of their results. */
-  readonly steps: readonly {
-    readonly name: string;
-    readonly kind: FlowStep["kind"];
-    /** The steps right before it: their places in this list, from 0. */
-    readonly after: readonly number[];
-  }[];
-}
-
-/** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
-export interface LogList {
-  readonly lines: readonly {
-    readonly id: string;
-    readonly at: number;
-    readonly level: "trace" | "debug" | "info" | "warn" | "error";
-    readonly attempt: number;
-    /** Redacted, like `details`. */
-    readonly message: string;
-    /** JSON text on one line. */
-    readonly details: string | null;
-  }[];
-  /** How many are kept of the job, whatever was asked for. */
-  readonly kept: number;
-  /** How many match. */
-  readonly matched: number;
-  /** Hand it back as `before` for the lines before these; null: there are none. */
-  readonly earlier: string | null;
-}
-
-/** A limit that holds for a while. */
-export interface OverrideLine {
-  readonly kind: "queue" | "lane" | "budget";
-  /** Of the queue or the budget; of a lane its queue. */
-  readonly name: string;
-  readonly lane: string | null;
-  readonly setAt: number;
-  readonly untilAt: number;
-  /** What it goes back to; null: it was not there. */
-  readonly back: Readonly<Record<string, unknown>> | null;
-}
-
-/** How far limits over the cluster are used: now, and at the end of each of the last minutes (null: not measured). */
-export interface LimitUse {
-  readonly at: readonly number[];
-  readonly queues: readonly {
-    readonly name: string;
-    readonly concurrency: number | null;
-    readonly rate: { readonly limit: number; readonly perMs: number } | null;
-    readonly running: number;
-    /** Jobs that are due. */
-    readonly waiting: CappedCount;
-    /** Starts in the window of the rate that ends now. */
-    readonly started: number | null;
-    readonly opensAt: number | null;
-    readonly runningThen: readonly (number | null)[];
-    readonly startedThen: readonly (number | null)[];
-  }[];
-  readonly budgets: Readonly<Record<string, readonly (number | null)[]>>;
-}
-
-export interface LaneLine {
-  readonly queue: string;
-  readonly lane: string;
-  readonly waiting: CappedCount;
-  readonly running: number;
-  readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number } | null;
-  /** When the rate allows the next start, if it does not now. */
-  readonly rateOpensAt: number | null;
-  readonly weight: number;
-  readonly paused: boolean;
-  /** An operator set its limits: a definition's do not change them. */
-  readonly tuned: boolean;
-}
-export interface LaneList {
-  readonly lanes: readonly LaneLine[];
-  readonly cursor: string | null;
-}
-
-export interface BudgetLine {
-  readonly name: string;
-  readonly limit: number;
-  readonly perMs: number;
-  readonly burst: number;
-  readonly tokens: number;
-  /** An operator set its numbers: the code's do not count. */
-  readonly tuned: boolean;
-  /** Jobs that are due of kinds that take from it at each start; null: no kind does, only handlers by themselves. */
-  readonly waiting: CappedCount | null;
-  /** When it was looked at: its tokens have grown since. */
-  readonly at: number;
-}
-
-export type BreakerLine = Json<BreakerState>;
-
-/** What may help to find why: of the newest 50 dead jobs of a cause, and of when it was first seen. */
-export interface ErrorClues {
-  /** The newest build that had started when it was first seen, if another was there before: it was never seen without it. */
-  readonly since: Deploy | null;
-  /** Dead jobs whose inputs were looked at; null: their inputs may not be seen. */
-  readonly looked: number | null;
-  /** At most 12. */
-  readonly common: readonly { readonly path: string; readonly value: string; readonly n: number }[];
-}
+/** One cause, with more of its past. */
+export const ErrorGroupDetail = object({
+  ...errorGroupFields,
+  /** By the hour, oldest first. */
+  week: list(integer),
+  /** When the first of these hours begins. */
+  weekFrom: instant,
+  /** In 30 days, the most frequent first. */
+  places: list(object({ queue: text, version: integer, n: integer })),
+});
+export type ErrorGroupDetail = Infer<typeof ErrorGroupDetail>;
 
 /** When workers of a build first started (`release` of `hf.work`). */
-export interface Deploy {
-  readonly at: number;
-  readonly release: string;
-}
+export const Deploy = object({ at: instant, release: text });
+export type Deploy = Infer<typeof Deploy>;
 
+/** What may help to find why: of the newest 50 dead jobs of a cause, and of when it was first seen. */
+export const ErrorClues = object({
+  /** The newest build that had started when it was first seen, if another was there before: it was never seen without it. */
+  since: maybe(Deploy),
+  /** Dead jobs whose inputs were looked at; null: their inputs may not be seen. */
+  looked: maybe(integer),
+  /** At most 12. */
+  common: list(object({ path: text, value: text, n: integer })),
+});
+export type ErrorClues = Infer<typeof ErrorClues>;
+
+/** Failures by something else than their cause. */
+export const FailuresBy = object({
+  by: oneOf("kind", "queue", "worker", "version", "hour"),
+  lines: list(
+    object({ value: text, name: maybe(text), failures: integer, causes: integer, lastAt: instant }),
+  ),
+  /** Only the newest counts were added up. */
+  cut: flag,
+});
+export type FailuresBy = Infer<typeof FailuresBy>;
+
+export const QueueList = object({ queues: list(QueueLine) });
+
+/** What a backfill came to, or would (`dryRun`). */
+export const BackfillAnswer = object({
+  dryRun: flag,
+  slots: list(object({ at: instant, jobId: maybe(text), status: maybe(text) })),
+  /** Slots that have their job already. */
+  had: integer,
+  /** There are more behind these. */
+  more: flag,
+});
+export type BackfillAnswer = Infer<typeof BackfillAnswer>;
+
+/** What every queue's workers did, minute by minute. */
+export const QueueTrends = object({
+  /** When the first minute begins. */
+  from: instant,
+  stepMs: integer,
+  /** Minutes that are over, and the one under way. A queue of which nothing ended is not there. */
+  queues: record(object({ done: list(integer), failed: list(integer) })),
+});
+export type QueueTrends = Infer<typeof QueueTrends>;
+
+export const LaneLine = object({
+  queue: text,
+  lane: text,
+  waiting: CappedCount,
+  running: integer,
+  concurrency: maybe(integer),
+  rate: maybe(object({ limit: number, perMs: integer })),
+  /** When the rate allows the next start, if it does not now. */
+  rateOpensAt: maybe(instant),
+  weight: number,
+  paused: flag,
+  /** An operator set its limits: a definition's do not change them. */
+  tuned: flag,
+});
+export type LaneLine = Infer<typeof LaneLine>;
+
+export const QueueDetail = object({
+  ...queueFields,
+  settings: typed<QueueSettings>({ type: "object" }),
+  /** Settings that hold for a while: until when, and what those of them that were changed go back to. */
+  override: maybe(object({ untilAt: instant, back: maybe(anyObject) })),
+  kinds: list(
+    object({
+      name: text,
+      ready: CappedCount,
+      scheduled: CappedCount,
+      waiting: CappedCount,
+      running: integer,
+      oldestMs: maybe(number),
+      served: flag,
+    }),
+  ),
+  workersHere: list(object({ id: text, name: text, slots: integer, running: integer, quiet: flag })),
+  /** The lanes with most jobs, at most ten, as far as the jobs that are due longest and shortest tell. */
+  lanes: list(LaneLine),
+  /** When the next of its scheduled jobs is due. */
+  nextAt: maybe(instant),
+  /** Why nothing is claimed from it, all that holds; empty: nothing stands in the way. */
+  obstacles: list(text),
+  /** The same with the reason, which is one of `why`'s, or "slots-taken" or "nothing-due". */
+  standstill: list(object({ reason: standstill, text, until: maybe(instant) })),
+});
+export type QueueDetail = Infer<typeof QueueDetail>;
+
+export const HoldLine = object({
+  name: text,
+  queues: maybe(list(text)),
+  reason: maybe(text),
+  setAt: instant,
+});
+export type HoldLine = Infer<typeof HoldLine>;
+
+export const HoldList = object({
+  holds: list(HoldLine),
+});
+
+export const WorkerLine = object({
+  id: text,
+  /** Session number. */
+  session: integer,
+  kind: oneOf("worker", "lease"),
+  name: text,
+  host: text,
+  pid: integer,
+  /** Holdfast's version. */
+  version: text,
+  /** What runs the program: "node 24.21.0". Null: it did not say. */
+  runtime: maybe(text),
+  /** The build of the program (`release` of the worker); null where none was given. */
+  release: maybe(text),
+  queues: record(integer),
+  names: list(text),
+  /** The versions of its definitions, where they are not 1. */
+  versions: record(integer),
+  slots: integer,
+  startedAt: instant,
+  beatAt: instant,
+  leaseUntil: instant,
+  stopping: flag,
+  /** Since when it is quiet: it claims nothing until it is resumed. Null: it is not. */
+  quietAt: maybe(instant),
+  running: integer,
+  /** At most 50. */
+  jobs: list(text),
+  /** The duties that it did last. */
+  duties: list(text),
+  /** Its latest minute; null: not measured. */
+  rssBytes: maybe(number),
+  loopDelayMs: maybe(number),
+  /** The first of them, at most 5, by name. */
+  runs: list(object({ id: text, name: text, queue: text, startedAt: maybe(instant) })),
+  /** Attempts that failed with it in the last hour. */
+  failed: integer,
+});
+export type WorkerLine = Infer<typeof WorkerLine>;
+
+/** A worker whose lease passed in the last hour without its release. */
+export const LostWorkerLine = object({
+  id: text,
+  name: text,
+  host: text,
+  pid: integer,
+  release: maybe(text),
+  beatAt: instant,
+  lostAt: instant,
+  /** Jobs that nobody has taken over yet. */
+  held: integer,
+});
+export type LostWorkerLine = Infer<typeof LostWorkerLine>;
+
+/** A task that one worker does for all, and who did it last. There is no leader: the next to ask does it next. */
+export const DutyLine = object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant });
+export type DutyLine = Infer<typeof DutyLine>;
+
+export const WorkerList = object({
+  workers: list(WorkerLine),
+  /** Latest first, at most 20. */
+  lost: list(LostWorkerLine),
+  duties: list(DutyLine),
+});
+export type WorkerList = Infer<typeof WorkerList>;
+
+/** How the database is. */
+export const DatabaseHealth = object({
+  dialect: oneOf("sqlite", "postgres"),
+  version: text,
+  sizeBytes: number,
+  /** SQLite: free pages. */
+  freeBytes: maybe(number),
+  walBytes: maybe(number),
+  connections: maybe(integer),
+  maxConnections: maybe(integer),
+  /** Postgres: age of the oldest open transaction. */
+  oldestTransactionMs: maybe(number),
+  /** How long a trivial query took just now. */
+  roundTripMs: number,
+  listening: flag,
+  tables: list(
+    object({
+      name: text,
+      bytes: maybe(number),
+      rows: maybe(number),
+      deadRows: maybe(number),
+      vacuumedAt: maybe(instant),
+    }),
+  ),
+});
+export type DatabaseHealth = Infer<typeof DatabaseHealth>;
+
+/** What `holdfast doctor` says of the database, in its words, and how the database is kept. */
+export const DoctorReport = object({
+  /** When it was looked. */
+  at: instant,
+  /** Nothing is wrong. */
+  ok: flag,
+  checks: list(
+    object({
+      name: text,
+      verdict: oneOf("ok", "wrong", "note", "unknown"),
+      text,
+      remedy: maybe(text),
+    }),
+  ),
+  /** The newest migration that was applied. */
+  schema: object({ version: integer, name: text, appliedAt: instant }),
+  /** As the dashboard's own client was opened; 0: for ever. */
+  retention: object({ doneMs: integer, deadMs: integer, queues: integer, eventLogMs: maybe(integer) }),
+  /** When ended jobs were last deleted, by which worker, and from when on it is due again; null: never yet. */
+  prune: maybe(object({ doneAt: instant, nextAt: instant, by: maybe(text) })),
+  /** What keeps Postgres from cleaning up. Null where nobody does, or nobody may know. */
+  oldest: object({ transactionMs: maybe(number), whose: maybe(text), xminAge: maybe(integer) }),
+});
+export type DoctorReport = Infer<typeof DoctorReport>;
+
+/** What was done, and what taking it back would do. */
+export const AuditLine = object({
+  id: integer,
+  at: instant,
+  actor: text,
+  action: text,
+  target: maybe(text),
+  outcome: text,
+  details: maybe(text),
+  /** The entry whose action this one took back. */
+  undoes: maybe(integer),
+  /** The entry that took this one back. */
+  undoneBy: maybe(integer),
+  /** Null: it cannot be taken back, or it was. */
+  undo: maybe(object({ words: text, permission })),
+});
+export type AuditLine = Infer<typeof AuditLine>;
+
+export const AuditList = object({
+  entries: list(AuditLine),
+  before: maybe(integer),
+});
+
+const percentiles = object({ p50: measured, p95: measured, p99: measured });
 /** Roll-ups of whole minutes. Each list has one value for each of `at`; null: nothing was measured. */
-export interface Series {
-  readonly stepMs: number;
-  readonly at: readonly number[];
+export const Series = object({
+  stepMs: integer,
+  at: list(instant),
   /** Builds whose first worker started in this time, at most 50. */
-  readonly deploys: readonly Deploy[];
-  readonly done: readonly number[];
+  deploys: list(Deploy),
+  done: list(number),
   /** Attempts that failed and run again. */
-  readonly retried: readonly number[];
-  readonly dead: readonly number[];
-  readonly waitMs: {
-    readonly p50: readonly (number | null)[];
-    readonly p95: readonly (number | null)[];
-    readonly p99: readonly (number | null)[];
-  };
-  readonly runMs: {
-    readonly p50: readonly (number | null)[];
-    readonly p95: readonly (number | null)[];
-    readonly p99: readonly (number | null)[];
-  };
-}
+  retried: list(number),
+  dead: list(number),
+  waitMs: percentiles,
+  runMs: percentiles,
+});
+export type Series = Infer<typeof Series>;
 
 /** What waited and how many slots were used, measured once a minute; of longer steps the mean. Null: nobody measured it. */
-export interface Load {
-  readonly stepMs: number;
-  readonly at: readonly number[];
+export const Load = object({
+  stepMs: integer,
+  at: list(instant),
   /** The fullest queues of this time, at most four. */
-  readonly queues: readonly { readonly name: string; readonly ready: readonly (number | null)[] }[];
+  queues: list(object({ name: text, ready: measured })),
   /** Ready jobs of all other queues together; null for viewers who may not see these. */
-  readonly other: readonly (number | null)[];
-  readonly running: readonly (number | null)[];
-  readonly slots: readonly (number | null)[];
-}
+  other: measured,
+  running: measured,
+  slots: measured,
+});
+export type Load = Infer<typeof Load>;
 
 /**
  * How the database was, measured once a minute; of longer steps the mean (over many hours, of a few of its minutes). Each list has
  * one value for each of `at`. Null: nobody measured it, or the database has no such thing.
  */
-export interface DatabaseSeries {
-  readonly stepMs: number;
-  readonly at: readonly number[];
-  readonly sizeBytes: readonly (number | null)[];
-  readonly walBytes: readonly (number | null)[];
-  readonly diskFreeBytes: readonly (number | null)[];
+export const DatabaseSeries = object({
+  stepMs: integer,
+  at: list(instant),
+  sizeBytes: measured,
+  walBytes: measured,
+  diskFreeBytes: measured,
   /** Of the whole database, whoever has them. */
-  readonly connections: readonly (number | null)[];
+  connections: measured,
   /** How long a worker's look for jobs took: over all workers, and for the slowest. */
-  readonly readMs: { readonly mean: readonly (number | null)[]; readonly most: readonly (number | null)[] };
+  readMs: object({ mean: measured, most: measured }),
   /** How long it took a worker to write its minute. */
-  readonly writeMs: { readonly mean: readonly (number | null)[]; readonly most: readonly (number | null)[] };
+  writeMs: object({ mean: measured, most: measured }),
   /** Connections of the workers' own pools, all processes together; null: there are no pools (SQLite), or nothing was measured. */
-  readonly pool: {
-    readonly used: readonly (number | null)[];
-    readonly idle: readonly (number | null)[];
-    /** Callers who waited for a connection. */
-    readonly waiting: readonly (number | null)[];
-  } | null;
-}
+  pool: maybe(object({ used: measured, idle: measured, waiting: measured })),
+});
+export type DatabaseSeries = Infer<typeof DatabaseSeries>;
 
 /** What the workers of a host used, all processes together. */
-export interface HostLine {
-  readonly host: string;
-  /** In cores: 1.5 is one and a half. */
-  readonly cpu: readonly (number | null)[];
-  readonly rssBytes: readonly (number | null)[];
-  /** How late the event loop was, of the process in which it was latest. */
-  readonly loopDelayMs: readonly (number | null)[];
-}
+export const HostLine = object({ host: text, cpu: measured, rssBytes: measured, loopDelayMs: measured });
+export type HostLine = Infer<typeof HostLine>;
 
 /** How the workers' machines were, measured once a minute; as `DatabaseSeries`. */
-export interface HostSeries {
-  readonly stepMs: number;
-  readonly at: readonly number[];
+export const HostSeries = object({
+  stepMs: integer,
+  at: list(instant),
   /** Those whose workers used most CPU, at most four. */
-  readonly hosts: readonly HostLine[];
+  hosts: list(HostLine),
   /** The highest of all others; null: there are none. */
-  readonly others: (Omit<HostLine, "host"> & { readonly hosts: number }) | null;
-  readonly deploys: readonly Deploy[];
-}
+  others: maybe(object({ hosts: integer, cpu: measured, rssBytes: measured, loopDelayMs: measured })),
+  deploys: list(Deploy),
+});
+export type HostSeries = Infer<typeof HostSeries>;
 
-// --- The stream -----------------------------------------------------------------------------------------------------
+export const ScheduleLine = object({
+  name: text,
+  /** Null, like its queue and its timing: the row cannot be read (`error` says why). */
+  job: maybe(text),
+  queue: maybe(text),
+  /** The cron expression, or null for an interval. */
+  cron: maybe(text),
+  everyMs: maybe(integer),
+  /** Null for an interval. */
+  timezone: maybe(text),
+  /** When it fires, as a person would say it: "Weekdays at 09:00, Europe/London". */
+  words: text,
+  paused: flag,
+  nextAt: maybe(instant),
+  /** A slot whose job is made when the one before has ended. */
+  waitingAt: maybe(instant),
+  lastAt: maybe(instant),
+  lastJobId: maybe(text),
+  missed: maybe(oneOf("skip", "one", "all")),
+  overlap: maybe(oneOf("allow", "skip", "queue")),
+  jitterMs: integer,
+  /** Slots that made a job, that made none because of an earlier one, and that passed while nobody was there. */
+  fired: integer,
+  skipped: integer,
+  passed: integer,
+  /** A bad row that disabled itself. */
+  error: maybe(text),
+  /** The options that an operator changed: code does not overwrite them. */
+  edited: list(text),
+  /** No live worker takes jobs of its kind from its queue. */
+  unserved: flag,
+  /** What keeps its queue from being claimed from, in words; empty: nothing. */
+  obstacles: list(text),
+});
+export type ScheduleLine = Infer<typeof ScheduleLine>;
 
-/** On every answer to a GET: when it was begun to be read, in epoch milliseconds of the server's clock. */
-export const READ_AT = "x-holdfast-read-at";
+export const ScheduleList = object({
+  schedules: list(ScheduleLine),
+});
 
-/** On the answer to an action that can be taken back, for who may see the audit trail: its entry, for `/audit/:id/undo`. */
-export const AUDIT_ID = "x-holdfast-audit";
+/** The next runs of a timing that nobody has saved, or what is wrong with it. */
+export const TimingPreview = object({
+  words: maybe(text),
+  error: maybe(text),
+  runs: list(object({ at: instant, local: text, offset: text, note: maybe(text) })),
+});
+export type TimingPreview = Infer<typeof TimingPreview>;
+
+export const Preview = object({
+  at: list(instant),
+  runs: list(object({ at: instant, local: text, offset: text, note: maybe(text) })),
+});
+
+/** A day of slots in pieces of 15 minutes. */
+export const Calendar = object({
+  from: instant,
+  stepMs: integer,
+  /** Some counts are estimates: too many slots to walk through. */
+  estimated: flag,
+  pieces: list(object({ count: integer, most: list(object({ name: text, count: integer })) })),
+});
+export type Calendar = Infer<typeof Calendar>;
+
+/** The newest jobs of each schedule, at most 20, oldest first; null: not kept any more. */
+export const ScheduleRuns = object({
+  runs: record(
+    list(
+      object({
+        id: text,
+        at: instant,
+        state: maybe(state),
+        lateMs: maybe(number),
+        ranMs: maybe(number),
+      }),
+    ),
+  ),
+});
+export type ScheduleRuns = Infer<typeof ScheduleRuns>;
+
+export const ScheduleRunLine = object({
+  /** Its slot; of a run by hand: when somebody asked for it. */
+  at: instant,
+  by: oneOf("slot", "backfill", "hand"),
+  jobId: text,
+  /** Null, with all that follows: the job is not kept any more. */
+  state: maybe(state),
+  attempt: maybe(integer),
+  /** Of the latest attempt. */
+  startedAt: maybe(instant),
+  endedAt: maybe(instant),
+  /** From its slot to its first start; null: not started, not known, or no slot made it. */
+  lateMs: maybe(number),
+  /** How long the latest attempt ran. */
+  ranMs: maybe(number),
+});
+export type ScheduleRunLine = Infer<typeof ScheduleRunLine>;
+
+/** The newest runs of one schedule, newest first. */
+export const ScheduleHistory = object({
+  runs: list(ScheduleRunLine),
+});
+export type ScheduleHistory = Infer<typeof ScheduleHistory>;
+
+/** The kinds whose attempts take longest, slowest first; at most 8. */
+export const SlowKinds = object({ kinds: list(object({ name: text, p95Ms: number, count: integer })) });
+export type SlowKinds = Infer<typeof SlowKinds>;
+
+/** Jobs that run much longer than others of their kind. */
+export const StuckList = object({
+  jobs: list(
+    object({
+      id: text,
+      name: text,
+      queue: text,
+      workerId: maybe(text),
+      startedAt: instant,
+      /** Of the attempts of its kind that ended in the last 24 hours. */
+      p95Ms: number,
+    }),
+  ),
+});
+export type StuckList = Infer<typeof StuckList>;
+
+export const Triggered = object({ id: text });
+
+/** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
+export const LogList = object({
+  lines: list(
+    object({
+      id: text,
+      at: instant,
+      level: oneOf("trace", "debug", "info", "warn", "error"),
+      attempt: integer,
+      /** Redacted, like `details`. */
+      message: text,
+      /** JSON text on one line. */
+      details: jsonText,
+    }),
+  ),
+  /** How many are kept of the job, whatever was asked for. */
+  kept: integer,
+  /** How many match. */
+  matched: integer,
+  /** Hand it back as `before` for the lines before these; null: there are none. */
+  earlier: maybe(text),
+});
+export type LogList = Infer<typeof LogList>;
+
+export const RunFile = described("A run's history for `holdfast check run.json`, redacted.", anyObject);
+
+/** Whether an input fits its kind's schema. */
+export const InputCheck = object({ checked: flag, issues: list(object({ path: text, message: text })) });
+export type InputCheck = Infer<typeof InputCheck>;
+
+export const FlowNode = object({
+  id: text,
+  label: text,
+  kind: oneOf("job", ...stepKinds),
+  /** Null: a job that is not kept any more, or that this person may not view. */
+  state: maybe(flowState),
+  jobId: maybe(text),
+  /** The step that it stands for; null: a job. */
+  seq: maybe(integer),
+});
+export type FlowNode = Infer<typeof FlowNode>;
+
+export const FlowStep = object({
+  /** Its number: steps are in the order of it. */
+  seq: integer,
+  name: text,
+  kind: stepKind,
+  /** `cancelled`: the run ended before the step did. */
+  state: oneOf("done", "failed", "running", "waiting", "cancelled"),
+  /** The attempt of the job that it was last written in. */
+  attempt: integer,
+  /** Tries of this step by itself. */
+  tries: integer,
+  /** When it was tried, oldest first: the newest 32. Empty for sleeps, waits and calls. */
+  triedAt: list(object({ startedAt: instant, endedAt: instant })),
+  startedAt: instant,
+  endedAt: maybe(instant),
+  /** A sleep's or a wait's end. */
+  until: maybe(instant),
+  /** JSON text, redacted. */
+  output: jsonText,
+  error: maybe(text),
+  /** The job that a `call` waits for. */
+  jobId: maybe(text),
+});
+export type FlowStep = Infer<typeof FlowStep>;
+
+export const FlowHistory = object({
+  /** Attempts of the job: those that failed, and the latest. Null: not known. */
+  attempts: list(
+    object({
+      attempt: integer,
+      startedAt: maybe(instant),
+      endedAt: maybe(instant),
+      error: maybe(text),
+      /** With its worker: it ended when its lease passed. */
+      lost: flag,
+    }),
+  ),
+  /** How many there are in all, up to 10,000; then `stepCountMore`. */
+  stepCount: integer,
+  stepCountMore: flag,
+  /** Hand it back as `before` for the steps before these; null: there are none. */
+  earlier: maybe(integer),
+  /** In the order in which they were asked for: one page, the newest first of all. */
+  steps: list(FlowStep),
+  /** What the run took in these steps, and what it waits for. */
+  signals: list(
+    object({
+      name: text,
+      key: maybe(text),
+      step: text,
+      state: oneOf("waiting", "taken", "timeout"),
+      since: instant,
+      takenAt: maybe(instant),
+      /** JSON text, redacted. */
+      data: jsonText,
+    }),
+  ),
+  /** Jobs that it called, enqueued, or waits for (`after`); at most 1,000. */
+  children: list(
+    object({
+      id: text,
+      /** Null: it is not kept any more, or `hidden`. */
+      name: maybe(text),
+      relation: oneOf("called", "enqueued", "after"),
+      state: maybe(state),
+      step: maybe(text),
+      error: maybe(text),
+      /** It is in a queue that this person may not view. */
+      hidden: flag,
+    }),
+  ),
+  /** The newest 1,000 steps, children and dependencies, for drawing; the job itself is among the nodes. */
+  graph: object({
+    nodes: list(FlowNode),
+    edges: list(object({ from: text, to: text })),
+    /** There are more steps than are drawn. */
+    cut: flag,
+  }),
+});
+export type FlowHistory = Infer<typeof FlowHistory>;
+
+/** Runs, newest first: jobs that remember steps, and how far each is. */
+export const RunList = object({
+  runs: list(
+    object({
+      id: text,
+      name: text,
+      queue: text,
+      state,
+      /** It waits to be resumed. */
+      paused: flag,
+      createdAt: instant,
+      endedAt: maybe(instant),
+      errorGroup: maybe(text),
+      /** Steps that are known so far, and those of them that are over. */
+      known: integer,
+      done: integer,
+      /** It failed, or a step of it did, and will be tried again. */
+      retrying: flag,
+      /** The newest step that is not over. */
+      at: maybe(
+        object({ name: text, kind: stepKind, since: instant, until: maybe(instant), jobId: maybe(text) }),
+      ),
+    }),
+  ),
+  cursor: maybe(text),
+  /** The look ended before the page was full: go on from the cursor. */
+  cut: flag,
+});
+export type RunList = Infer<typeof RunList>;
+
+export const BatchList = object({
+  batches: list(
+    object({
+      id: text,
+      createdAt: instant,
+      names: described("The kinds of its jobs, the first few.", list(text)),
+      /** How many jobs it had. */
+      total: integer,
+      counted: described("Jobs that were looked at, the newest; the counts are of those.", integer),
+      cut: described("There are more than were looked at.", flag),
+      done: integer,
+      dead: integer,
+      cancelled: integer,
+      open: described("Not ended; those that run are among them.", integer),
+      running: integer,
+      gone: described("Not kept any more.", integer),
+      /** When the first of them started, and when the last of them ended; null: not yet, or there are more than were looked at. */
+      startedAt: maybe(instant),
+      endedAt: maybe(instant),
+      /** What runs when all have ended. */
+      then: maybe(object({ id: text, name: text, state: maybe(state) })),
+      /** What becomes of it when one ends badly. */
+      policy: maybe(oneOf("cancel", "continue", "wait")),
+    }),
+  ),
+  /** Where to go on; null at the end. With a filter a page may be short and have more behind it. */
+  cursor: maybe(text),
+});
+export type BatchList = Infer<typeof BatchList>;
+
+/** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
+export const ExpectedSteps = object({
+  /** That run; null: none is known. */
+  jobId: maybe(text),
+  /** In the order in which they were asked for, at most 500; each name once, and nothing of their results. */
+  steps: list(object({ name: text, kind: stepKind, after: list(integer) })),
+});
+export type ExpectedSteps = Infer<typeof ExpectedSteps>;
+
+export const LaneList = object({ lanes: list(LaneLine), cursor: maybe(text) });
+export type LaneList = Infer<typeof LaneList>;
+
+export const ThrottledLanes = object({ lanes: list(LaneLine) });
+
+/** A temporary limit. */
+export const OverrideLine = object({
+  kind: oneOf("queue", "lane", "budget"),
+  /** Of the queue or the budget; of a lane its queue. */
+  name: text,
+  lane: maybe(text),
+  setAt: instant,
+  untilAt: instant,
+  /** What it goes back to; null: it was not there. */
+  back: maybe(anyObject),
+});
+export type OverrideLine = Infer<typeof OverrideLine>;
+
+export const OverrideList = object({
+  overrides: list(OverrideLine),
+});
+
+/** How far limits over the cluster are used: now, and at the end of each of the last minutes (null: not measured). */
+export const LimitUse = object({
+  at: list(instant),
+  queues: list(
+    object({
+      name: text,
+      concurrency: maybe(integer),
+      rate: maybe(object({ limit: number, perMs: integer })),
+      running: integer,
+      /** Jobs that are due. */
+      waiting: CappedCount,
+      /** Starts in the window of the rate that ends now. */
+      started: maybe(integer),
+      opensAt: maybe(instant),
+      runningThen: measured,
+      startedThen: measured,
+    }),
+  ),
+  budgets: record(measured),
+});
+export type LimitUse = Infer<typeof LimitUse>;
+
+export const BudgetLine = object({
+  name: text,
+  limit: number,
+  perMs: integer,
+  burst: number,
+  tokens: number,
+  /** An operator set its numbers: the code's do not count. */
+  tuned: flag,
+  /** Jobs that are due of kinds that take from it at each start; null: no kind does, only handlers by themselves. */
+  waiting: maybe(CappedCount),
+  /** When it was looked at: its tokens have grown since. */
+  at: instant,
+});
+export type BudgetLine = Infer<typeof BudgetLine>;
+
+export const BudgetList = object({
+  budgets: list(BudgetLine),
+});
+
+export const BreakerLine = object({
+  key: text,
+  state: oneOf("closed", "open", "half-open"),
+  failures: integer,
+  openedAt: maybe(instant),
+  openUntil: maybe(instant),
+  probing: flag,
+  error: maybe(text),
+});
+export type BreakerLine = Infer<typeof BreakerLine>;
+
+export const BreakerList = object({
+  breakers: list(BreakerLine),
+});
+
+// --- The stream
 
 /** `event: snapshot`: the whole of a topic, which is what its route answers. It comes first. */
 export interface StreamSnapshot {

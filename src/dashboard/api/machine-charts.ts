@@ -6,7 +6,7 @@
  * Not here: measuring (observe/recorder.ts, upkeep/gauges.ts), the database as it is now (insight).
  */
 import type { DatabaseSeries, Deploy, HostLine, HostSeries } from "./contract.ts";
-import { stepFor, stepsOf } from "./time-steps.ts";
+import { stepFor, stepsOf } from "./charts.ts";
 import type { LoadRow, Store } from "../../operate/index.ts";
 
 export interface Range {

@@ -1,6 +1,6 @@
 /**
- * Parameters from outside, checked: query strings and JSON bodies become filters, pages and options, or a 400 that names
- * the field. An unknown parameter is refused: a misspelt filter would otherwise show (or delete) everything.
+ * Requests, checked against the schema of their route: query strings and JSON bodies become typed values, or a 400 that
+ * names the field. An unknown parameter is refused: a misspelt filter would otherwise show (or delete) everything.
  */
 import { checkBatchId, checkRunId } from "../../operate/filter.ts";
 import type { InsightFilter } from "../../operate/browse.ts";
@@ -10,155 +10,119 @@ import { bornWithin, wordFilter } from "../../operate/filter-range.ts";
 import { checkTrace } from "../../values/trace-id.ts";
 import type { FilterJson } from "./contract.ts";
 import { ApiError } from "../http.ts";
-import type { JobState } from "../../index.ts";
 import { JOB_STATES } from "../../operate/index.ts";
-
-export const FILTER_PARAMS = [
-  "ids",
-  "state",
-  "queue",
-  "name",
-  "lane",
-  "key",
-  "workflow",
-  "batch",
-  "trace",
-  "since",
-  "until",
-  "errorGroup",
-  "retrying",
-  "search",
-  "attempt",
-  "age",
-  "run",
-  "ended",
-  "worker",
-  "error",
-  "payload",
-] as const;
+import type { ObjectSchema, Schema } from "./schema.ts";
 
 export function bad(field: string, message: string): ApiError {
   return new ApiError("BAD_REQUEST", `${field} ${message}`, { field });
 }
 
-/** @throws ApiError 400 for a parameter that is not one. */
-export function onlyParams(params: URLSearchParams, known: readonly string[]): void {
+/**
+ * The parameters of a query string. One that the schema does not have is refused; an absent one takes its default.
+ *
+ * @throws ApiError 400
+ */
+export function readQuery(schema: ObjectSchema | undefined, params: URLSearchParams): object {
+  const known = schema?.properties ?? {};
   for (const [name, value] of params) {
-    if (!known.includes(name))
-      throw bad(name.slice(0, 60), `is not a parameter. There are: ${known.join(", ") || "none"}.`);
+    if (!Object.hasOwn(known, name)) throw unknown(name, "parameter", known);
     // Postgres takes it in no text.
     if (value.includes("\0")) throw bad(name, "must not contain a NUL character.");
   }
+  return defined(
+    Object.fromEntries(
+      Object.entries(known).map(([name, one]) => [
+        name,
+        params.has(name) ? parameter(name, one, params.getAll(name)) : one.default,
+      ]),
+    ),
+  );
 }
 
-export function onlyFields(body: Readonly<Record<string, unknown>>, known: readonly string[], at = ""): void {
-  for (const name of Object.keys(body))
-    if (!known.includes(name))
-      throw bad(`${at}${name.slice(0, 60)}`, `is not a field. There are: ${known.join(", ") || "none"}.`);
+function parameter(name: string, schema: Schema, given: readonly string[]): unknown {
+  const [text = "", ...more] = given;
+  if (schema.type !== "array" && more.length > 0) throw bad(name, "must be given once.");
+  if (schema.type === "boolean") return text === "true";
+  if (schema.type === "integer") {
+    if (!/^\d{1,16}$/.test(text)) throw outside(name, schema);
+    return checked(schema, Number(text), name);
+  }
+  if (schema.type !== "array") return checked(schema, text, name);
+  const values =
+    schema.explode === true ? given : given.flatMap((one) => one.split(",")).filter((one) => one !== "");
+  return values.length === 0 ? undefined : checked(schema, values, name);
 }
 
-export function integer(
-  params: URLSearchParams,
-  name: string,
-  range: { min: number; max: number; or: number },
-): number {
-  const text = params.get(name);
-  if (text === null) return range.or;
-  const value = Number(text);
-  if (!/^\d{1,16}$/.test(text) || value < range.min || value > range.max)
-    throw bad(name, `must be an integer from ${range.min} to ${range.max}.`);
-  return value;
+/**
+ * A JSON body. A field that the schema does not have is refused.
+ *
+ * @throws ApiError 400
+ */
+export function readBody(schema: ObjectSchema | undefined, body: unknown): object {
+  return fields(schema ?? { properties: {}, required: [] }, body as object, "");
 }
 
-/** `state=ready,dead`, or `state` twice. */
-function list(params: URLSearchParams, name: string): string[] | undefined {
-  const all = params.getAll(name).flatMap((value) => value.split(","));
-  const given = all.filter((value) => value !== "");
-  if (given.length > 1_000) throw bad(name, "has too many values.");
-  return given.length === 0 ? undefined : given;
+function fields(schema: Pick<ObjectSchema, "properties" | "required">, value: object, at: string): object {
+  const given = Object.entries(value);
+  for (const [name] of given)
+    if (!Object.hasOwn(schema.properties, name)) throw unknown(name, "field", schema.properties, at);
+  for (const name of schema.required)
+    if (!Object.hasOwn(value, name)) throw bad(`${at}${name}`, "must be given.");
+  return Object.fromEntries(
+    given.map(([name, one]) => [name, checked(schema.properties[name] as Schema, one, `${at}${name}`)]),
+  );
 }
 
-export function filterOfQuery(params: URLSearchParams): FilterJson {
-  const text = (name: string): string | undefined => params.get(name) ?? undefined;
-  const instant = (name: string): number | undefined =>
-    params.has(name) ? integer(params, name, { min: 0, max: 8.64e15, or: 0 }) : undefined;
-  return defined({
-    ids: list(params, "ids"),
-    state: list(params, "state") as JobState[] | undefined,
-    queue: list(params, "queue"),
-    name: list(params, "name"),
-    lane: text("lane"),
-    key: text("key"),
-    workflow: text("workflow"),
-    batch: text("batch"),
-    trace: text("trace"),
-    since: instant("since"),
-    until: instant("until"),
-    errorGroup: text("errorGroup"),
-    retrying: params.has("retrying") ? params.get("retrying") === "true" : undefined,
-    search: text("search") === "" ? undefined : text("search"),
-    ...wordTextsOf(text),
-    // Each by itself: a value may have a comma.
-    payload: params.has("payload") ? params.getAll("payload") : undefined,
-  });
+/** The value, if the schema allows it. */
+function checked(schema: Schema, value: unknown, field: string): unknown {
+  const [whole] = schema.oneOf ?? [];
+  if (whole !== undefined) return value === null ? null : checked(whole, value, field);
+  const types = [schema.type ?? []].flat();
+  if (types.length === 0 || (value === null && types.includes("null"))) return value;
+  if (types.includes("array")) return texts(schema, value, field);
+  if (types.includes("object")) {
+    if (typeof value !== "object" || value === null || Array.isArray(value))
+      throw bad(field, "must be an object.");
+    const { properties, required = [] } = schema;
+    return properties === undefined ? value : fields({ properties, required }, value, `${field}.`);
+  }
+  if (types.includes("string") && typeof value === "string") {
+    if (schema.enum === undefined || schema.enum.includes(value)) return value;
+    throw bad(field, `must be one of ${schema.enum.join(", ")}.`);
+  }
+  if (types.includes("boolean") && typeof value === "boolean") return value;
+  if (types.includes("number") && typeof value === "number") return value;
+  const { minimum = -Infinity, maximum = Infinity } = schema;
+  if (types.includes("integer") && Number.isSafeInteger(value)) {
+    if ((value as number) >= minimum && (value as number) <= maximum) return value;
+    throw outside(field, schema);
+  }
+  if (types.includes("integer") && schema.minimum !== undefined) throw outside(field, schema);
+  const wanted = types.map((type) => words[type] ?? type);
+  throw bad(field, `must be ${wanted.join(" or ")}.`);
 }
 
-function wordTextsOf(text: (name: string) => string | undefined) {
-  return {
-    attempt: text("attempt"),
-    age: text("age"),
-    run: text("run"),
-    ended: text("ended"),
-    worker: text("worker"),
-    error: text("error"),
-  };
+const words: Readonly<Record<string, string>> = {
+  string: "a string",
+  number: "a number",
+  integer: "an integer",
+  boolean: "true or false",
+};
+
+function texts({ maxItems = 1_000, items }: Schema, value: unknown, field: string): readonly unknown[] {
+  const all: readonly unknown[] = Array.isArray(value) ? value : [value];
+  if (all.length > maxItems || !all.every((one) => typeof one === "string"))
+    throw bad(field, `must be a string or an array of at most ${maxItems.toLocaleString("en")} strings.`);
+  return all.map((one) => checked(items ?? {}, one, field));
 }
 
-export function filterOfBody(value: unknown): FilterJson {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw bad("filter", "must be an object.");
-  const body = value as Record<string, unknown>;
-  onlyFields(body, FILTER_PARAMS, "filter.");
-  const texts = (name: string): string[] | undefined => {
-    const given = body[name];
-    if (given === undefined) return undefined;
-    const all = Array.isArray(given) ? (given as unknown[]) : [given];
-    if (all.length > 1_000 || !all.every((one) => typeof one === "string"))
-      throw bad(`filter.${name}`, "must be a string or an array of at most 1,000 strings.");
-    return all;
-  };
-  const text = (name: string): string | undefined => {
-    const given = body[name];
-    if (given !== undefined && typeof given !== "string") throw bad(`filter.${name}`, "must be a string.");
-    return given;
-  };
-  const instant = (name: string): number | undefined => {
-    const given = body[name];
-    if (given !== undefined && !(Number.isSafeInteger(given) && (given as number) >= 0))
-      throw bad(`filter.${name}`, "must be an instant in epoch milliseconds.");
-    return given as number | undefined;
-  };
-  const retrying = body["retrying"];
-  if (retrying !== undefined && typeof retrying !== "boolean")
-    throw bad("filter.retrying", "must be true or false.");
-  return defined({
-    ids: texts("ids"),
-    state: texts("state") as JobState[] | undefined,
-    queue: texts("queue"),
-    name: texts("name"),
-    lane: text("lane"),
-    key: text("key"),
-    workflow: text("workflow"),
-    batch: text("batch"),
-    trace: text("trace"),
-    since: instant("since"),
-    until: instant("until"),
-    errorGroup: text("errorGroup"),
-    retrying,
-    search: text("search") === "" ? undefined : text("search"),
-    ...wordTextsOf(text),
-    payload: texts("payload"),
-  });
+function outside(field: string, { minimum, maximum }: Schema): ApiError {
+  return bad(field, `must be an integer from ${minimum} to ${maximum}.`);
+}
+
+function unknown(name: string, what: "field" | "parameter", known: object, at = ""): ApiError {
+  const all = Object.keys(known).join(", ") || "none";
+  return bad(`${at}${name.slice(0, 60)}`, `is not a ${what}. There are: ${all}.`);
 }
 
 /**
@@ -212,7 +176,7 @@ export function insightFilter(filter: FilterJson): InsightFilter {
     until,
     errorGroup,
     retrying: retrying === true ? true : undefined,
-    search: search === undefined ? undefined : checkText(search, "search", 4_096),
+    search: search === undefined || search === "" ? undefined : checkText(search, "search", 4_096),
     ...wordFilter(filter),
   });
 }

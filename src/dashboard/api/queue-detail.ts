@@ -18,7 +18,7 @@ import {
   queueShut,
   unserved,
 } from "../../operate/obstacles.ts";
-import { laneLine } from "./adapters.ts";
+import { laneLine } from "./limit-lines.ts";
 import type { QueueDetail, QueueLine } from "./contract.ts";
 import { type Cluster, queueLines, readCluster, served, slotsIn } from "./overview.ts";
 import type { LaneState } from "../../index.ts";

@@ -120,3 +120,8 @@ function cutMaybe(text: string | null, length: number): string | null {
 function cut(text: string, length: number): string {
   return text.length > length ? `${text.slice(0, length - 1)}…` : text;
 }
+
+/** An instant as it travels. */
+export function ms(date: Date | null): number | null {
+  return date === null ? null : date.getTime();
+}

@@ -9,7 +9,7 @@
  * Not here: looking (topic-sampler.ts), telling (stream.ts), who may (dashboard/handler.ts).
  */
 import type { Permission } from "../api/contract.ts";
-import { bad, onlyParams } from "../api/query.ts";
+import { bad, readQuery } from "../api/query.ts";
 import { type Route, routes } from "../routes/table.ts";
 
 interface Kind {
@@ -116,7 +116,7 @@ function topicOf(text: string): Topic {
   const route = routes.find(({ id }) => id === kind.route);
   if (route === undefined) throw new Error(`The topic ${word} has no route`);
   const query = new URLSearchParams(asked ?? kind.query);
-  onlyParams(query, route.query ?? []);
+  readQuery(route.query, query); // refused here, before the stream opens
   return {
     name: `${which === null ? word : `${word}:${which}`}${asked === null ? "" : `?${asked}`}`,
     route,

@@ -1,23 +1,35 @@
 /** Who and what answers here, and the live stream. */
+import { object, texts } from "../api/schema.ts";
 import { latency } from "../../index.ts";
 import { prometheus } from "../../prometheus/index.ts";
 import { VERSION } from "../../version.ts";
-import type { About, Me, Permission } from "../api/contract.ts";
+import {
+  About,
+  Health,
+  Latency,
+  Me,
+  Metrics,
+  OpenApi,
+  Overview,
+  type Permission,
+  Recent,
+  Stream,
+} from "../api/contract.ts";
 import { json, SECURITY_HEADERS } from "../http.ts";
-import type { Route } from "./route.ts";
+import { type Route, route } from "./route.ts";
 import { resource } from "../api/resource.ts";
 import { about } from "./targets.ts";
 
 export const aboutRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/about",
     id: "about",
     summary: "Version, database and label.",
     permission: null,
     about: null,
-    answer: "About",
-    run: async ({ store, label, labelColor, database, databases }): Promise<About> => ({
+    answer: About,
+    run: async ({ store, label, labelColor, database, databases }) => ({
       version: VERSION,
       dialect: store.dialect,
       label,
@@ -25,24 +37,24 @@ export const aboutRoutes: readonly Route[] = [
       database,
       databases: await databases(),
     }),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/me",
     id: "me",
     summary: "Who you are, and what you may do.",
     permission: null,
     about: null,
-    answer: "Me",
-    run: async ({ user, readOnly, may }): Promise<Me> => {
+    answer: Me,
+    run: async ({ user, readOnly, may }) => {
       const permissions: Permission[] = [];
       const page = resource("page");
       for (const permission of user.permissions)
         if (await may(permission, () => page)) permissions.push(permission);
       return { user: user.name, permissions, readOnly: await readOnly() };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/health",
     id: "health",
@@ -50,10 +62,10 @@ export const aboutRoutes: readonly Route[] = [
     permission: null,
     about: null,
     probe: true,
-    answer: "Health",
+    answer: Health,
     run: async ({ pulse }) => yesOrNo((await pulse.now()).healthy),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/ready",
     id: "ready",
@@ -62,10 +74,10 @@ export const aboutRoutes: readonly Route[] = [
     permission: null,
     about: null,
     probe: true,
-    answer: "Health",
+    answer: Health,
     run: async ({ pulse }) => yesOrNo((await pulse.now()).ready),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/latency",
     id: "latency",
@@ -73,39 +85,40 @@ export const aboutRoutes: readonly Route[] = [
       "How long ready jobs have been waiting, for autoscalers: all queues, or each `queue` that is named.",
     permission: "view",
     about: about.queuesOfQuery,
-    query: ["queue"],
-    answer: "Latency",
+    query: object({}, { queue: texts }),
+    answer: Latency,
     run: ({ hf, query }) => {
-      const queues = query.getAll("queue");
-      return latency(hf, queues.length === 0 ? {} : { queues });
+      const { queue: queues } = query;
+      return latency(hf, queues === undefined ? {} : { queues });
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/metrics",
     id: "metrics",
     summary: "Metrics of the cluster and of this process, as Prometheus scrapes them.",
     permission: "view",
     about: about.cluster,
-    answer: "Metrics",
+    answer: Metrics,
+    type: "text/plain",
     run: async ({ hf }) => {
       const metrics = prometheus(hf);
       return new Response(await metrics.text(), {
         headers: { ...SECURITY_HEADERS, "content-type": metrics.contentType },
       });
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/openapi.json",
     id: "openapi",
     summary: "This description.",
     permission: null,
     about: null,
-    answer: "OpenApi",
+    answer: OpenApi,
     run: ({ openapi }) => json(openapi()),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/overview",
     id: "overview",
@@ -113,25 +126,26 @@ export const aboutRoutes: readonly Route[] = [
       "The state of everything, in one answer. With `If-None-Match` and the `ETag` of the last one: 304 while nothing has changed.",
     permission: "view",
     about: about.cluster,
-    answer: "Overview",
+    answer: Overview,
+    tagged: true,
     run: async ({ stream, request }) => {
       const { overview, etag } = await stream.poll(request.headers.get("if-none-match"));
       if (overview === null)
         return new Response(null, { status: 304, headers: { ...SECURITY_HEADERS, etag } });
       return json(overview, 200, { etag });
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/recent",
     id: "recent",
     summary: "What the live stream has seen, one point a second, at most 15 minutes.",
     permission: "view",
     about: about.cluster,
-    answer: "Recent",
+    answer: Recent,
     run: ({ stream }) => stream.recent(),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/stream",
     id: "stream",
@@ -140,11 +154,12 @@ export const aboutRoutes: readonly Route[] = [
     permission: "view",
     // Each topic is asked about by itself.
     about: about.all("page"),
-    query: ["topics"],
-    answer: "Stream",
+    query: object({}, { topics: { ...texts, explode: true } }),
+    answer: Stream,
+    type: "text/event-stream",
     run: async ({ stream, request, topics }) =>
       stream.open(request.signal, request.headers.get("last-event-id"), await topics()),
-  },
+  }),
 ];
 
 function yesOrNo(ok: boolean): Response {

@@ -1,19 +1,20 @@
 /** The audit trail: what was done, and taking it back where that can be done. */
+import { object, text, within } from "../api/schema.ts";
 import type { AuditLine as Kept } from "../../operate/browse.ts";
-import type { AuditLine } from "../api/contract.ts";
+import { type AuditLine, AuditList, Done } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { bad, integer } from "../api/query.ts";
+import { bad } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { filterShownTo, type ShowFilter, shownTarget } from "../audit/shown-filter.ts";
 import { putBack, standing } from "../../operate/audit/standings.ts";
 import { changedSince, stillStands, undoOf } from "../../operate/audit/undo.ts";
-import { nameOf, type Route } from "./route.ts";
+import { nameOf, type Route, route } from "./route.ts";
 import { about, ofUndo } from "./targets.ts";
 
 const mostTarget = 1_000;
 
 export const auditRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/audit",
     id: "listAudit",
@@ -21,19 +22,18 @@ export const auditRoutes: readonly Route[] = [
       "What was done on the dashboard, newest first, or with target what was done to one thing; kept 90 days. `undo` says what taking it back would do.",
     permission: "audit:view",
     about: about.audit,
-    query: ["limit", "before", "target"],
-    answer: "AuditList",
+    query: object(
+      { limit: within(1, 200, 50) },
+      { before: within(0, Number.MAX_SAFE_INTEGER), target: text },
+    ),
+    answer: AuditList,
     run: async (context) => {
       const { insight, query, redactor } = context;
       const show = await filterShownTo(context);
-      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
-      const before = query.has("before")
-        ? integer(query, "before", { min: 0, max: 2 ** 53 - 1, or: 0 })
-        : null;
-      const target = query.get("target");
-      if (target !== null && (target === "" || target.length > mostTarget))
+      const { limit, before = null, target } = query;
+      if (target !== undefined && (target === "" || target.length > mostTarget))
         throw bad("target", `must be what an entry has as its target, up to ${mostTarget} characters.`);
-      const of = target === null ? {} : { target };
+      const of = target === undefined ? {} : { target };
       const entries = await insight.audit({ limit: limit + 1, before, ...of });
       const page = entries.slice(0, limit);
       return {
@@ -41,8 +41,8 @@ export const auditRoutes: readonly Route[] = [
         before: entries.length > limit ? (page.at(-1)?.id ?? null) : null,
       };
     },
-  },
-  {
+  }),
+  route({
     method: "POST",
     path: "/audit/:id/undo",
     id: "undoAudit",
@@ -51,7 +51,7 @@ export const auditRoutes: readonly Route[] = [
     permission: "audit:view",
     about: about.audit,
     write: true,
-    answer: "Done",
+    answer: Done,
     run: async (context) => {
       const { insight, path, need, audit } = context;
       const id = /^\d{1,15}$/.test(path["id"] ?? "") ? Number(path["id"]) : -1;
@@ -71,7 +71,7 @@ export const auditRoutes: readonly Route[] = [
         throw already;
       return { ok: true };
     },
-  },
+  }),
 ];
 
 /** Reasons, notes and filters are what somebody typed: they are redacted like what they speak of. */

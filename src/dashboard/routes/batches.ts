@@ -3,16 +3,13 @@
  *
  * Invariant: a page is bounded, however large its batches are; what was not counted is said (`cut`).
  */
-import type { BatchFilter } from "../../operate/browse.ts";
-import type { BatchList } from "../api/contract.ts";
-import { bad, integer } from "../api/query.ts";
-import { pageParams, type Route } from "./route.ts";
+import { object, oneOf, text, within } from "../api/schema.ts";
+import { BatchList } from "../api/contract.ts";
+import { type Route, route } from "./route.ts";
 import { about } from "./targets.ts";
 
-const STATES: readonly NonNullable<BatchFilter["state"]>[] = ["open", "ended", "failed"];
-
 export const batchesRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/batches",
     id: "listBatches",
@@ -20,14 +17,9 @@ export const batchesRoutes: readonly Route[] = [
       "What hf.batch enqueued together, newest first, and how far each is. `state`: open (some of its jobs have not ended), ended, or failed (some ended dead or cancelled); then a page may be short and have more behind it. Its jobs: /jobs?batch=…",
     permission: "view",
     about: about.all("jobs"),
-    query: ["state", ...pageParams],
-    answer: "BatchList",
-    run: ({ insight, query }): Promise<BatchList> => {
-      const asked = query.get("state");
-      const state = STATES.find((one) => one === asked);
-      if (asked !== null && state === undefined) throw bad("state", `must be one of ${STATES.join(", ")}.`);
-      const limit = integer(query, "limit", { min: 1, max: 200, or: 25 });
-      return insight.batches(state === undefined ? {} : { state }, { limit, cursor: query.get("cursor") });
-    },
-  },
+    query: object({ limit: within(1, 200, 25) }, { state: oneOf("open", "ended", "failed"), cursor: text }),
+    answer: BatchList,
+    run: ({ insight, query: { limit, state, cursor = null } }) =>
+      insight.batches(state === undefined ? {} : { state }, { limit, cursor }),
+  }),
 ];

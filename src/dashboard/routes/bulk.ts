@@ -1,22 +1,31 @@
 /** Actions on every job that a filter matches: what they would do, doing it, how far they are. */
 import { ApiError, json } from "../http.ts";
-import type { BulkVerb, DryRun, EditJson, FilterJson, Operation, Permission } from "../api/contract.ts";
+import {
+  BulkAnswer,
+  BulkAsked,
+  type BulkVerb,
+  type DryRun,
+  type EditJson,
+  type FilterJson,
+  Operation,
+  OperationList,
+  type Permission,
+} from "../api/contract.ts";
 import { checkPatch, type InputPatch, patched } from "../../values/json-patch.ts";
 import type { InsightFilter, JobSummary } from "../../operate/browse.ts";
 import { checkEdit } from "../../operate/jobs-client.ts";
-import { actionFilter, jobEdit, type Operation as Kept, STATES_OF } from "../../operate/operations.ts";
-import { editOf, MOST_RUNNING, operationJson, rateOf } from "../api/bulk-actions.ts";
-import { bad, filterOfBody, insightFilter } from "../api/query.ts";
+import { actionFilter, checkRate, jobEdit, type Operation as Kept } from "../../operate/operations.ts";
+import { editOf, MOST_RUNNING, operationJson } from "../api/bulk-actions.ts";
+import { bad, insightFilter } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { jobLine } from "../api/shapes.ts";
 import { filterShownTo } from "../audit/shown-filter.ts";
 import { checkReads, shownPatch } from "../audit/shown-patch.ts";
-import { asOfNow, readFilter, type Route, type RouteContext } from "./route.ts";
+import { asOfNow, readFilter, type Route, type RouteContext, route } from "./route.ts";
 import { about, movedTo } from "./targets.ts";
-import { operatorOf } from "../../operate/index.ts";
 
 export const bulkRoutes: readonly Route[] = [
-  {
+  route({
     method: "POST",
     path: "/jobs/bulk",
     id: "bulk",
@@ -25,36 +34,37 @@ export const bulkRoutes: readonly Route[] = [
     permission: "view",
     about: about.jobsOfBody,
     write: true,
-    body: ["action", "filter", "dryRun", "change", "patch", "rate"],
-    answer: "BulkAnswer",
+    body: BulkAsked,
+    answer: BulkAnswer,
+    later: Operation,
     run: bulk,
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/operations",
     id: "listOperations",
     summary: "Bulk actions on this database, whoever drives them, newest first: at most 100.",
     permission: "view",
     about: about.all("operation"),
-    answer: "OperationList",
+    answer: OperationList,
     run: async (context) => {
       const show = await shownTo(context);
       return { operations: (await context.operations.list()).map(show) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/operations/:id",
     id: "getOperation",
     summary: "How far a bulk action has got.",
     permission: "view",
     about: about.operation,
-    answer: "Operation",
+    answer: Operation,
     run: async (context) => {
       const { operations, path } = context;
       return (await shownTo(context))(found(await operations.get(path["id"] ?? "")));
     },
-  },
+  }),
   steer("pause", "Pauses a bulk action after the chunk at hand, whoever drives it.", async (context, id) =>
     found(await context.operations.pause(id, context.user.name)),
   ),
@@ -78,7 +88,7 @@ function steer(
   summary: string,
   run: (context: RouteContext, id: string) => Promise<Kept>,
 ): Route {
-  return {
+  return route({
     method: "POST",
     path: `/operations/:id/${verb}`,
     id: `${verb}Operation`,
@@ -86,7 +96,7 @@ function steer(
     permission: "view",
     about: about.operation,
     write: true,
-    answer: "Operation",
+    answer: Operation,
     run: async (context) => {
       const { operations, path, user, need } = context;
       const operation = found(await operations.get(path["id"] ?? ""));
@@ -94,7 +104,7 @@ function steer(
       if (verb === "resume" && (operation.patch ?? null) !== null) await mayPatch(context);
       return (await shownTo(context))(await run(context, operation.id));
     },
-  };
+  });
 }
 
 async function shownTo(context: RouteContext): Promise<(operation: Kept) => Operation> {
@@ -142,21 +152,17 @@ const permissionOf: Readonly<Record<BulkVerb, Permission>> = {
 /** Long enough for most bulk actions to be done with the answer. */
 const patienceMs = 1_500;
 
-async function bulk(context: RouteContext): Promise<Response | object> {
-  const { body, insight, redactor, operations, user, hf } = context;
-  const { action, dryRun = false } = body;
-  if (typeof action !== "string" || !Object.hasOwn(STATES_OF, action))
-    throw bad("action", `must be one of ${Object.keys(STATES_OF).join(", ")}.`);
-  if (typeof dryRun !== "boolean") throw bad("dryRun", "must be true or false.");
-  const verb = action as BulkVerb;
+async function bulk(context: RouteContext<unknown, BulkAsked>): Promise<Response | DryRun> {
+  const { body, insight, redactor, operations, user, operator } = context;
+  const { action: verb, dryRun = false } = body;
   await context.need(permissionOf[verb]);
-  const change = changeOf(verb, body["change"]);
+  const change = changeOf(verb, body.change);
   await mayMove(context, change?.queue);
-  const rate = rateOf(body["rate"]);
-  const wish = body["patch"] ?? null;
+  const rate = body.rate === undefined || body.rate === null ? null : checkRate(body.rate);
+  const wish = body.patch ?? null;
   if (wish !== null) await mayPatch(context);
   const patch = patchOf(verb, wish, redactor);
-  const given = await asOfNow(context, filterOfBody(body["filter"]));
+  const given = await asOfNow(context, body.filter);
   if (Object.keys(given).length === 0)
     throw bad(
       "filter",
@@ -191,21 +197,21 @@ async function bulk(context: RouteContext): Promise<Response | object> {
   // At a rate it takes its time.
   if (rate !== null) return json(show(now()), 202);
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = operatorOf(hf).env.clock.after(patienceMs, resolve, { unref: true });
+  const timer = operator.env.clock.after(patienceMs, resolve, { unref: true });
   await Promise.race([left, promise]);
   timer.cancel();
   return json(show(now()), now().state === "running" ? 202 : 200);
 }
 
 /** @throws ApiError 400, UsageError */
-function changeOf(action: BulkVerb, value: unknown): EditJson | null {
+function changeOf(action: BulkVerb, change: EditJson | undefined): EditJson | null {
   if (action !== "edit") {
-    if (value !== undefined) throw bad("change", "goes with the action edit alone.");
+    if (change !== undefined) throw bad("change", "goes with the action edit alone.");
     return null;
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
+  if (change === undefined)
     throw bad("change", 'must be an object such as { "delay": "1h" } or { "queue": "mail" }.');
-  return editOf(value as Readonly<Record<string, unknown>>, "change.");
+  return editOf(change);
 }
 
 /** @throws ApiError 400, UsageError */

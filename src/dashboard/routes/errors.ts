@@ -1,18 +1,38 @@
 /** Failures by cause: lists, one of them, and what is decided about it. */
+import {
+  type Infer,
+  instant,
+  integer,
+  maybe,
+  object,
+  type ObjectSchema,
+  text,
+  texts,
+} from "../api/schema.ts";
+import { deploysIn } from "../api/charts.ts";
 import type { ErrorGroup } from "../../operate/browse.ts";
-import type { Deploy, ErrorClues, Permission } from "../api/contract.ts";
+import {
+  type Deploy,
+  ErrorClues,
+  ErrorGroupDetail,
+  ErrorGroups,
+  FailuresBy,
+  type Permission,
+} from "../api/contract.ts";
 import { ApiError } from "../http.ts";
-import { bad, filterOfQuery, insightFilter, integer } from "../api/query.ts";
+import { insightFilter } from "../api/query.ts";
 import { resource } from "../api/resource.ts";
-import { change, nameOf, type Route, type RouteContext } from "./route.ts";
+import { change, nameOf, type Route, type RouteContext, route, WHILE } from "./route.ts";
 import { about } from "./targets.ts";
 import { checkBy, checkTriageState, commonFields, isGroup } from "../../operate/index.ts";
 
 const permission: Permission = "errors:triage";
+const NOTE = object({}, { note: maybe(text), link: maybe(text) });
+type Note = Infer<typeof NOTE>;
 const missing = "Nothing has failed so, or it is too long ago.";
 
 export const errorsRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/errors",
     id: "errorGroups",
@@ -20,13 +40,12 @@ export const errorsRoutes: readonly Route[] = [
       "Failures by cause, what wants attention first: jobs among the newest 50,000 that ended unhappily, and what workers counted.",
     permission: "view",
     about: about.errorsOfQuery,
-    query: ["queue", "name", "state"],
-    answer: "ErrorGroups",
+    query: object({}, { queue: texts, name: texts, state: texts }),
+    answer: ErrorGroups,
     run: async (context) => {
-      const states = context.query.get("state")?.split(",").map(checkTriageState);
-      const where = new URLSearchParams(context.query);
-      where.delete("state");
-      const { queues, names } = insightFilter(filterOfQuery(where));
+      const { state, ...where } = context.query;
+      const states = state?.map(checkTriageState);
+      const { queues, names } = insightFilter(where);
       const found = await context.insight.errorGroups({
         ...(queues === undefined ? {} : { queues }),
         ...(names === undefined ? {} : { names }),
@@ -36,8 +55,8 @@ export const errorsRoutes: readonly Route[] = [
       const show = await shownTo(context);
       return { ...found, groups: found.groups.map(show) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/failures",
     id: "failuresBy",
@@ -45,30 +64,29 @@ export const errorsRoutes: readonly Route[] = [
       "Attempts that failed, by kind, queue, worker, version or hour, as workers counted them since an instant (default: a day ago). Which worker is known of the last hour or two.",
     permission: "view",
     about: about.cluster,
-    query: ["by", "since"],
-    answer: "FailuresBy",
+    query: object({}, { by: text, since: instant }),
+    answer: FailuresBy,
     run: async ({ insight, store, query }) => {
-      const by = checkBy(query.get("by"));
-      const since = integer(query, "since", { min: 0, max: 8.64e15, or: -1 });
-      return insight.failuresBy(by, since === -1 ? (await store.now()) - 86_400_000 : since);
+      const by = checkBy(query.by ?? null);
+      return insight.failuresBy(by, query.since ?? (await store.now()) - 86_400_000);
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/errors/:group",
     id: "errorGroup",
     summary: "One cause of failures: how often by the hour, in which queues, of which versions.",
     permission: "view",
     about: about.error,
-    answer: "ErrorGroup",
+    answer: ErrorGroupDetail,
     run: async (context) => {
       const group = context.path["group"] ?? "";
       const found = isGroup(group) ? await context.insight.errorGroup(group) : null;
       if (found === null) throw new ApiError("NOT_FOUND", missing);
       return (await shownTo(context))(found);
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/errors/:group/clues",
     id: "errorClues",
@@ -76,12 +94,12 @@ export const errorsRoutes: readonly Route[] = [
       "What may help to find why: since which build it fails, and what the inputs of its newest 50 dead jobs have in common.",
     permission: "view",
     about: about.error,
-    answer: "ErrorClues",
-    run: async ({ path, insight, adapters, may, redactor }): Promise<ErrorClues> => {
+    answer: ErrorClues,
+    run: async ({ path, insight, operator, hf, may, redactor }) => {
       const group = path["group"] ?? "";
       const found = isGroup(group) ? await insight.errorGroup(group) : null;
       if (found === null) throw new ApiError("NOT_FOUND", missing);
-      const since = sinceBuild(found.firstAt, await adapters.deploys());
+      const since = sinceBuild(found.firstAt, await deploysIn(hf, 0, operator.env.clock.now()));
       if (!(await may("view:payload"))) return { since, looked: null, common: [] };
       const where = {
         errorGroup: group,
@@ -100,36 +118,29 @@ export const errorsRoutes: readonly Route[] = [
         .slice(0, mostCommon);
       return { since, looked: inputs.length, common };
     },
-  },
+  }),
   decision(
     "resolve",
     "resolved",
     "It is mended: if it fails so again, it is `regressed`.",
-    [],
+    NOTE,
     (context, group, options) => context.hf.errors.resolve(group, options),
   ),
   decision(
     "ignore",
     "ignored",
     "It can wait: for good, `for` a while, `until` an instant, or until it has failed `count` times more.",
-    ["for", "until", "count"],
+    object({}, { ...WHILE, count: integer, note: maybe(text), link: maybe(text) }),
     (context, group, options) => {
       const { for: delay, until, count } = context.body;
-      if (until !== undefined && !Number.isSafeInteger(until))
-        throw bad("until", "must be an instant in epoch milliseconds.");
-      return context.hf.errors.ignore(group, {
-        ...options,
-        for: delay as string | undefined,
-        until: until as number | undefined,
-        count: count as number | undefined,
-      });
+      return context.hf.errors.ignore(group, { ...options, for: delay, until, count });
     },
   ),
   decision(
     "reopen",
     "opened",
     "It is neither mended nor to be ignored after all.",
-    [],
+    NOTE,
     (context, group, options) => context.hf.errors.reopen(group, options),
   ),
   change(
@@ -140,7 +151,7 @@ export const errorsRoutes: readonly Route[] = [
       summary: "Sets a note or a link; null takes it away.",
       permission,
       about: about.error,
-      body: ["note", "link"],
+      body: NOTE,
     },
     ["errors.note", "noted"],
     async ({ hf, body }, group) => isGroup(group) && hf.errors.set(group, noteOf(body)),
@@ -166,13 +177,13 @@ function decoded(text: string): unknown {
   }
 }
 
-function decision(
+function decision<B extends ObjectSchema>(
   verb: "resolve" | "ignore" | "reopen",
   outcome: string,
   summary: string,
-  body: readonly string[],
+  body: B,
   run: (
-    context: RouteContext,
+    context: RouteContext<unknown, Infer<B>>,
     group: string,
     options: { by: string } & ReturnType<typeof noteOf>,
   ) => Promise<boolean>,
@@ -185,20 +196,17 @@ function decision(
       summary,
       permission,
       about: about.error,
-      body: [...body, "note", "link"],
+      body,
     },
     [`errors.${verb}`, outcome],
     async (context, group) =>
-      isGroup(group) && run(context, group, { ...noteOf(context.body), by: nameOf(context) }),
+      isGroup(group) && run(context, group, { ...noteOf(context.body as Note), by: nameOf(context) }),
     missing,
   );
 }
 
-function noteOf({ note, link }: RouteContext["body"]): { note?: string | null; link?: string | null } {
-  return {
-    ...(note === undefined ? {} : { note: note as string | null }),
-    ...(link === undefined ? {} : { link: link as string | null }),
-  };
+function noteOf({ note, link }: Note): Note {
+  return { ...(note === undefined ? {} : { note }), ...(link === undefined ? {} : { link }) };
 }
 
 /** Whether the causes of these kinds may be viewed in all queues. */

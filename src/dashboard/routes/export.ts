@@ -6,14 +6,14 @@
  * jobs that are enqueued meanwhile are left out, so that it ends; a cell that a spreadsheet would take for a formula
  * begins with an apostrophe. An answer that breaks off is broken off on the wire too, never ended as if it were whole.
  */
+import { object, oneOf } from "../api/schema.ts";
+import { Export, FilterJson } from "../api/contract.ts";
 import type { InsightFilter, InsightPage, JobSummary } from "../../operate/browse.ts";
 import { ApiError, SECURITY_HEADERS } from "../http.ts";
-import { bad, FILTER_PARAMS, filterOfQuery } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { fullLine } from "../api/shapes.ts";
-import { readFilter, type Route, type RouteContext } from "./route.ts";
+import { readFilter, type Route, type RouteContext, route } from "./route.ts";
 import { about } from "./targets.ts";
-import { operatorOf } from "../../operate/index.ts";
 
 const pageSize = 500;
 const chunkLength = 256 * 1_024;
@@ -25,20 +25,20 @@ const stalledMs = 30_000;
 const running = new WeakMap<RouteContext["operations"], string[]>();
 
 export const exportRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/jobs/export",
     id: "exportJobs",
     summary: "Every job that matches, newest first, as NDJSON or CSV; streamed.",
     permission: "jobs:export",
     about: about.jobsOfQuery,
-    query: [...FILTER_PARAMS, "format"],
-    answer: "Export",
+    query: object({ format: { ...oneOf("ndjson", "csv"), default: "ndjson" } }, FilterJson.properties),
+    answer: Export,
+    type: "application/x-ndjson",
     run: async (context) => {
-      const { query, store, operations } = context;
-      const format = query.get("format") ?? "ndjson";
-      if (format !== "ndjson" && format !== "csv") throw bad("format", "must be ndjson or csv.");
-      const given = await readFilter(context, filterOfQuery(query));
+      const { store, operations } = context;
+      const { format, ...filter } = context.query;
+      const given = await readFilter(context, filter);
       const until = Math.min(given.until ?? Infinity, (await store.now()) + 1);
       const under = running.get(operations) ?? [];
       running.set(operations, under);
@@ -64,7 +64,7 @@ export const exportRoutes: readonly Route[] = [
         },
       });
     },
-  },
+  }),
 ];
 
 interface Format {
@@ -133,7 +133,7 @@ async function lines(
   const encoder = new TextEncoder();
   let first: IteratorResult<string> | null = null;
   let over = false;
-  const { clock } = operatorOf(context.hf).env;
+  const { clock } = context.operator.env;
   let patience: { cancel(): void } | null = null;
   const end = (): void => {
     patience?.cancel();

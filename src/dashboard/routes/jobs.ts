@@ -1,8 +1,35 @@
 /** Jobs: lists and counts by filter, one job, actions on one. Its history and its log are in runs.ts. */
-import type { JobDetail } from "../../operate/browse.ts";
+import {
+  anything,
+  described,
+  duration,
+  instant,
+  integer,
+  list,
+  maybe,
+  object,
+  oneOf,
+  text,
+  within,
+} from "../api/schema.ts";
+import type { JobDetail as StoredDetail } from "../../operate/browse.ts";
 import { count } from "../../operate/obstacles.ts";
 import type { Why } from "../../operate/why.ts";
-import type { BulkAction, InputCheck, Permission } from "../api/contract.ts";
+import {
+  type BulkAction,
+  Done,
+  EditJson,
+  Enqueued,
+  FilterJson,
+  InputCheck,
+  JobCount,
+  JobDetail,
+  JobFacets,
+  JobList,
+  JobMatches,
+  Outcome,
+  type Permission,
+} from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { UsageError } from "../../errors.ts";
 import { jobEdit } from "../../operate/operations.ts";
@@ -10,11 +37,11 @@ import { type StandardSchemaV1, validate } from "../../values/input-schema.ts";
 import { editOf } from "../api/bulk-actions.ts";
 import { idPart } from "../../values/id-part.ts";
 import { isId } from "../../values/id.ts";
-import { bad, FILTER_PARAMS, filterOfQuery, integer } from "../api/query.ts";
+import { bad } from "../api/query.ts";
 import { jobDetail, jobLine } from "../api/shapes.ts";
 import { type Resource, resource } from "../api/resource.ts";
-import { pageParams, readFilter, type Route, type RouteContext, visible } from "./route.ts";
-import { about } from "./targets.ts";
+import { readFilter, type Route, type RouteContext, visible, route } from "./route.ts";
+import { about, waitingFor } from "./targets.ts";
 import { mayMove } from "./bulk.ts";
 import type { Holdfast, JobContract } from "../../index.ts";
 import { checkDeclared } from "../../operate/index.ts";
@@ -32,30 +59,31 @@ const actionIds = {
 } as const;
 
 export const jobsRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/jobs",
     id: "listJobs",
     summary: "One page of jobs, newest first; with order=due the scheduled ones, next due first.",
     permission: "view",
     about: about.jobsOfQuery,
-    query: [...FILTER_PARAMS, ...pageParams, "order"],
-    answer: "JobList",
+    query: object(
+      { limit: within(1, 200, 50), order: { ...oneOf("newest", "due"), default: "newest" } },
+      { ...FilterJson.properties, cursor: text },
+    ),
+    answer: JobList,
     run: async (context) => {
-      const { insight, query, redactor } = context;
-      const filter = await readFilter(context, filterOfQuery(query));
-      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
-      const order = query.get("order") ?? "newest";
-      if (order !== "newest" && order !== "due") throw bad("order", "must be newest or due.");
+      const { insight, redactor } = context;
+      const { limit, order, cursor, ...given } = context.query;
+      const filter = await readFilter(context, given);
       const only = Object.keys(filter).filter((key) => !["states", "queues", "names"].includes(key));
       if (order === "due" && (only.length > 0 || filter.states?.join() !== "scheduled"))
         throw bad("order", "due goes with state=scheduled, queue and name alone.");
-      const page = await insight.browse(filter, { limit, cursor: cursorOf(query, order), order });
+      const page = await insight.browse(filter, { limit, cursor: cursorOf(cursor, order), order });
       const mayPayload = await context.may("view:payload");
       return { ...page, jobs: page.jobs.map((job) => jobLine(job, redactor, mayPayload)) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/count",
     id: "countJobs",
@@ -63,10 +91,10 @@ export const jobsRoutes: readonly Route[] = [
       "How many jobs match, in all and by state: exact up to 10,000 and as far as was looked, then `more`.",
     permission: "view",
     about: about.jobsOfQuery,
-    query: FILTER_PARAMS,
-    answer: "JobCount",
+    query: FilterJson,
+    answer: JobCount,
     run: async (context) => {
-      const filter = await readFilter(context, filterOfQuery(context.query));
+      const filter = await readFilter(context, context.query);
       const { states: wanted, ...others } = filter;
       const { states } = await context.insight.tally(filter.ids === undefined ? others : filter);
       if (filter.ids !== undefined) return { total: (await context.insight.tally(filter)).total, states };
@@ -79,8 +107,8 @@ export const jobsRoutes: readonly Route[] = [
       if (more && wanted !== undefined) return { total: (await context.insight.tally(filter)).total, states };
       return { total: { count: Math.min(count, 10_000), more }, states };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/facets",
     id: "jobFacets",
@@ -88,10 +116,10 @@ export const jobsRoutes: readonly Route[] = [
       "Counts by state, queue and name, each under the other parts of the filter: up to 10,000, and of ended jobs among as many of the newest as a few milliseconds suffice for (`cut`).",
     permission: "view",
     about: about.jobsOfQuery,
-    query: FILTER_PARAMS,
-    answer: "JobFacets",
+    query: FilterJson,
+    answer: JobFacets,
     run: async (context) => {
-      const filter = await readFilter(context, filterOfQuery(context.query));
+      const filter = await readFilter(context, context.query);
       const facets = await context.insight.facets(filter);
       // Each facet leaves its own part of the filter out, and so counts beyond what the route was asked for.
       const seen = async (values: typeof facets.queues, places: (value: string) => readonly Resource[]) => {
@@ -106,8 +134,8 @@ export const jobsRoutes: readonly Route[] = [
         names: await seen(facets.names, (name) => (filter.queues ?? [null]).map((queue) => of(queue, name))),
       };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/matching",
     id: "jobsMatching",
@@ -115,14 +143,14 @@ export const jobsRoutes: readonly Route[] = [
       "The jobs whose ids begin or end so (`id`: 4 to 32 hexadecimal digits, with or without dashes; lists show the last 12): at most 20, then `more`. Ends are looked for among as many of the newest jobs as a few milliseconds suffice for, then `cursor` to look on.",
     permission: "view",
     about: about.all("jobs"),
-    query: ["id", "cursor"],
-    answer: "JobMatches",
+    query: object({}, { id: text, cursor: text }),
+    answer: JobMatches,
     run: async (context) => {
       const { insight, query, redactor } = context;
-      const part = idPart(query.get("id") ?? "");
+      const part = idPart(query.id ?? "");
       if (part === null)
         throw bad("id", "must be the beginning or the end of an id: 4 hexadecimal digits at least.");
-      const cursor = query.get("cursor");
+      const { cursor = null } = query;
       if (cursor !== null && !isId(cursor))
         throw bad("cursor", "must be the value returned with the previous page.");
       const { ids, ...looked } = await insight.matching(part, { limit: mostMatches, cursor });
@@ -130,8 +158,8 @@ export const jobsRoutes: readonly Route[] = [
       const mayPayload = await context.may("view:payload");
       return { jobs: jobs.map((job) => jobLine(job, redactor, mayPayload)), ...looked };
     },
-  },
-  {
+  }),
+  route({
     method: "POST",
     path: "/jobs",
     id: "enqueue",
@@ -140,27 +168,26 @@ export const jobsRoutes: readonly Route[] = [
     permission: "jobs:enqueue",
     about: about.enqueued,
     write: true,
-    body: [
-      "name",
-      "input",
-      "queue",
-      "delay",
-      "at",
-      "priority",
-      "attempts",
-      "timeout",
-      "deadline",
-      "key",
-      "lane",
-      "context",
-    ],
-    answer: "Enqueued",
+    body: object(
+      { name: text },
+      {
+        input: anything,
+        queue: text,
+        delay: duration,
+        at: instant,
+        priority: integer,
+        attempts: integer,
+        timeout: duration,
+        deadline: described("Not started after so long: cancelled.", duration),
+        key: text,
+        lane: text,
+        context: text,
+      },
+    ),
+    answer: Enqueued,
     run: async ({ hf, body, exactBody, definition, audit }) => {
       const { name, input, at, ...rest } = body;
-      if (typeof name !== "string") throw bad("name", "must be the name of a job.");
-      if (at !== undefined && !Number.isSafeInteger(at))
-        throw bad("at", "must be an instant in epoch milliseconds.");
-      const options = { ...rest, ...(at === undefined ? {} : { at: new Date(at as number) }) };
+      const options = { ...rest, ...(at === undefined ? {} : { at: new Date(at) }) };
       const job = definition(name);
       // A schema, a key or a lane reads the input as JavaScript does; else every digit is kept.
       const read = job !== null && (job.input ?? job.unique ?? job.lane) !== null;
@@ -171,8 +198,8 @@ export const jobsRoutes: readonly Route[] = [
       await audit("jobs.enqueue", id, status, { name });
       return { status, id };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id",
     id: "getJob",
@@ -180,13 +207,11 @@ export const jobsRoutes: readonly Route[] = [
       "Everything of one job, and why it is where it is. With `without=input,output` without one or both of these, which may be large: their tags say whether they have changed.",
     permission: "view",
     about: about.job,
-    query: ["without"],
-    answer: "JobDetail",
+    query: object({}, { without: list(oneOf("input", "output")) }),
+    answer: JobDetail,
     run: async (context) => {
       const { hf, insight, path, redactor, query } = context;
-      const without = (query.get("without") ?? "").split(",").filter((part) => part !== "");
-      if (!without.every((part) => part === "input" || part === "output"))
-        throw bad("without", "must be input, output, or both with a comma between.");
+      const { without = [] } = query;
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
@@ -199,8 +224,8 @@ export const jobsRoutes: readonly Route[] = [
       const [own, because] = await withoutHidden(context, job, why);
       return { ...jobDetail(own, because, redactor, mayPayload, without), workerVersions };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id/check",
     id: "checkInput",
@@ -208,8 +233,8 @@ export const jobsRoutes: readonly Route[] = [
       "Whether a job's input fits the schema of its kind, where this process has the definition. It says what does not.",
     permission: "view:payload",
     about: about.job,
-    answer: "InputCheck",
-    run: async ({ insight, path, definition, redactor }): Promise<InputCheck> => {
+    answer: InputCheck,
+    run: async ({ insight, path, definition, redactor }) => {
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
@@ -221,7 +246,7 @@ export const jobsRoutes: readonly Route[] = [
         issues: issues.map(({ path: at, message }) => ({ path: at, message: redactor.text(message) })),
       };
     },
-  },
+  }),
   jobAction("retry", "jobs:retry", "Runs an ended job again, with all its attempts.", (hf, id) =>
     hf.jobs.retry(id),
   ),
@@ -242,7 +267,7 @@ export const jobsRoutes: readonly Route[] = [
   jobAction("cancel", "jobs:cancel", "Cancels a job; a running one is asked to stop.", (hf, id) =>
     hf.jobs.cancel(id),
   ),
-  {
+  route({
     method: "DELETE",
     path: "/jobs/:id",
     id: "deleteJob",
@@ -250,10 +275,10 @@ export const jobsRoutes: readonly Route[] = [
     permission: "jobs:delete",
     about: about.job,
     write: true,
-    answer: "Outcome",
+    answer: Outcome,
     run: (context) => act(context, "delete", (hf, id) => hf.jobs.delete(id)),
-  },
-  {
+  }),
+  route({
     method: "PATCH",
     path: "/jobs/:id",
     id: "editJob",
@@ -262,15 +287,15 @@ export const jobsRoutes: readonly Route[] = [
     permission: "jobs:edit",
     about: about.job,
     write: true,
-    body: ["delay", "at", "queue", "priority"],
-    answer: "Outcome",
+    body: EditJson,
+    answer: Outcome,
     run: async (context) => {
-      const change = editOf(context.body, "");
+      const change = editOf(context.body);
       await mayMove(context, change.queue);
       return act(context, "edit", (hf, id) => hf.jobs.edit(id, jobEdit(change)), change);
     },
-  },
-  {
+  }),
+  route({
     method: "POST",
     path: "/signals",
     id: "signal",
@@ -279,22 +304,21 @@ export const jobsRoutes: readonly Route[] = [
     permission: "flows:signal",
     about: about.signal,
     write: true,
-    body: ["name", "key", "data"],
-    answer: "Done",
-    run: async ({ adapters, body, audit, definition, definitions }) => {
-      const { name, key = null, data = null } = body;
-      if (typeof name !== "string") throw bad("name", "must be the name of a signal.");
-      if (key !== null && typeof key !== "string") throw bad("key", "must be a string.");
-      const { jobs } = await adapters.flows.waiting(name, key);
+    body: object({ name: text }, { key: maybe(text), data: anything }),
+    answer: Done,
+    run: async (context) => {
+      const { hf, audit, definition, definitions } = context;
+      const { name, key = null, data = null } = context.body;
+      const { jobs } = await waitingFor(context, name, key);
       // With nobody waiting it is for whoever comes: any that declares it.
       const kinds = jobs.length === 0 ? definitions() : new Set(jobs.map((job) => job.name));
       const known = [...kinds].flatMap((kind) => definition(kind) ?? []);
       await checkDeclared(name, data, known);
-      await adapters.flows.signal(name, { key, data });
+      await hf.signal(name, { data, ...(key === null ? {} : { key }) });
       await audit("flows.signal", name, "sent", { key });
       return { ok: true };
     },
-  },
+  }),
 ];
 
 function jobAction(
@@ -304,7 +328,7 @@ function jobAction(
   run: (hf: Holdfast, id: string) => Promise<string>,
 ): Route {
   const id = actionIds[verb];
-  return {
+  return route({
     method: "POST",
     path: `/jobs/:id/${verb}`,
     id,
@@ -312,20 +336,24 @@ function jobAction(
     permission,
     about: about.job,
     write: true,
-    answer: "Outcome",
+    answer: Outcome,
     run: (context) => act(context, verb, run),
-  };
+  });
 }
 
 /** The job and its reason without other jobs that this person may not view. */
-async function withoutHidden(context: RouteContext, job: JobDetail, why: Why): Promise<[JobDetail, Why]> {
+async function withoutHidden(
+  context: RouteContext,
+  job: StoredDetail,
+  why: Why,
+): Promise<[StoredDetail, Why]> {
   const { schedule, batches } = job;
   const waits = why.reason === "waiting-for-jobs" ? why.waitsFor : [];
   const others = [schedule?.previous?.jobId, schedule?.next?.jobId, ...batches.map(({ then }) => then?.id)];
   const see = await visible(context, [...waits, ...others.flatMap((id) => id ?? [])]);
   const neighbour = <T extends { readonly jobId: string }>(one: T | null): T | null =>
     one !== null && see(one.jobId) ? one : null;
-  const own: JobDetail = {
+  const own: StoredDetail = {
     ...job,
     schedule: schedule && {
       ...schedule,
@@ -362,7 +390,7 @@ async function act(
   verb: BulkAction,
   run: (hf: Holdfast, id: string) => Promise<string>,
   details?: unknown,
-): Promise<object> {
+): Promise<Outcome> {
   const id = idOf(path);
   const outcome = await run(hf, id);
   if (outcome === "not_found") throw noJob(id);
@@ -384,9 +412,8 @@ async function misfits(schema: StandardSchemaV1, input: string): Promise<InputCh
   }
 }
 
-function cursorOf(query: URLSearchParams, order: "newest" | "due"): string | null {
-  const cursor = query.get("cursor");
-  if (cursor === null || cursor === "") return null;
+function cursorOf(cursor: string | undefined, order: "newest" | "due"): string | null {
+  if (cursor === undefined || cursor === "") return null;
   const shape = order === "due" ? /^\d{1,16} [0-9a-f-]{1,36}$/ : /^[0-9a-f-]{1,36}$/;
   if (!shape.test(cursor)) throw bad("cursor", "must be the value returned with the previous page.");
   return cursor;

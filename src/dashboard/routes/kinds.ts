@@ -1,29 +1,29 @@
 /** Kinds of jobs, for whoever enqueues one: which there are, and what one takes. */
 import { checkName } from "../../values/name.ts";
 import { jsonSchemaOf, type StandardSchemaV1 } from "../../values/input-schema.ts";
-import type { KindDetail, KindList } from "../api/contract.ts";
-import type { Route, RouteContext } from "./route.ts";
+import { KindDetail, KindList } from "../api/contract.ts";
+import { type Route, type RouteContext, route } from "./route.ts";
 import { about, queueOfKind } from "./targets.ts";
 
 const mostKinds = 1_000;
 const mostSchemaChars = 65_536;
 
 export const kindsRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/kinds",
     id: "listKinds",
     summary: "Kinds that workers have registered, or that this process has the definition of.",
     permission: "view",
     about: about.all("kind"),
-    answer: "KindList",
-    run: async (context): Promise<KindList> => {
+    answer: KindList,
+    run: async (context) => {
       const registered = await context.store.kinds.list();
       const names = [...new Set([...registered.keys(), ...context.definitions()])].sort();
       return { kinds: names.slice(0, mostKinds).map((name) => lineOf(context, name, registered.get(name))) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/kinds/:name",
     id: "getKind",
@@ -31,8 +31,8 @@ export const kindsRoutes: readonly Route[] = [
       "What is known of a kind: where its jobs go, what must be given, and the schemas of its input and of the signals that it waits for.",
     permission: "view",
     about: about.kind,
-    answer: "Kind",
-    run: async (context): Promise<KindDetail> => {
+    answer: KindDetail,
+    run: async (context) => {
       const name = checkName(context.path["name"], "name");
       const { input = null, signals = [] } = context.definition(name) ?? {};
       return {
@@ -42,7 +42,7 @@ export const kindsRoutes: readonly Route[] = [
         signals: signals.map((signal) => ({ name: signal.name, ...shownSchema(signal.data) })),
       };
     },
-  },
+  }),
 ];
 
 function shownSchema(schema: StandardSchemaV1 | null): Pick<KindDetail, "checked" | "schema"> {

@@ -1,20 +1,43 @@
 /** What keeps jobs from running on purpose: holds, breakers, budgets, lanes. */
-import { integer } from "../api/query.ts";
+import {
+  BreakerList,
+  BudgetList,
+  HoldList,
+  LaneList,
+  LimitUse,
+  OverrideList,
+  ThrottledLanes,
+} from "../api/contract.ts";
+import {
+  anyObject,
+  duration,
+  flag,
+  integer,
+  list,
+  maybe,
+  number,
+  object,
+  text,
+  typed,
+  within,
+} from "../api/schema.ts";
+import { breakerLine, byState, laneLine, overrideLine, readBudgets, readUse } from "../api/limit-lines.ts";
+import type { LaneOptions } from "../../index.ts";
 import { holdLine } from "../api/shapes.ts";
-import { change, pageParams, type Route, WHILE, whileOf } from "./route.ts";
+import { change, type Route, WHILE, whileOf, route } from "./route.ts";
 import { about } from "./targets.ts";
 
 export const limitsRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/holds",
     id: "listHolds",
     summary: "Every hold that is set.",
     permission: "view",
     about: about.all("hold"),
-    answer: "HoldList",
+    answer: HoldList,
     run: async ({ hf }) => ({ holds: (await hf.holds.list()).map(holdLine) }),
-  },
+  }),
   change(
     {
       method: "PUT",
@@ -23,7 +46,7 @@ export const limitsRoutes: readonly Route[] = [
       summary: "Sets a hold over some queues, or all.",
       permission: "limits:set",
       about: about.hold,
-      body: ["queues", "reason"],
+      body: object({}, { queues: list(text), reason: text }),
     },
     ["holds.set", "set"],
     ({ hf, body }, name) => hf.holds.set(name, body),
@@ -41,22 +64,20 @@ export const limitsRoutes: readonly Route[] = [
     ({ hf }, name) => hf.holds.clear(name),
     "No hold has this name.",
   ),
-  {
+  route({
     method: "GET",
     path: "/lanes",
     id: "listLanes",
     summary: "Lanes with their limits and what waits in them.",
     permission: "view",
     about: about.queuesOfQuery,
-    query: ["queue", ...pageParams],
-    answer: "LaneList",
-    run: ({ adapters, query }) =>
-      adapters.lanes.list({
-        queue: query.get("queue"),
-        limit: integer(query, "limit", { min: 1, max: 200, or: 50 }),
-        cursor: query.get("cursor"),
-      }),
-  },
+    query: object({ limit: within(1, 200, 50) }, { queue: text, cursor: text }),
+    answer: LaneList,
+    run: async ({ hf, query }) => {
+      const { lanes, cursor } = await hf.lanes.list(query);
+      return { lanes: lanes.map(laneLine), cursor };
+    },
+  }),
   change(
     {
       method: "PATCH",
@@ -65,12 +86,23 @@ export const limitsRoutes: readonly Route[] = [
       summary: "Changes a lane's limits, or pauses it.",
       permission: "limits:set",
       about: about.lane,
-      body: ["concurrency", "rate", "weight", "paused", ...WHILE],
+      body: object(
+        {},
+        {
+          concurrency: maybe(integer),
+          rate: typed<LaneOptions["rate"]>(maybe(anyObject)),
+          weight: maybe(integer),
+          paused: flag,
+          ...WHILE,
+        },
+      ),
     },
     ["lanes.set", "set"],
-    ({ adapters, body, path }) => {
-      const [change, when] = whileOf(body);
-      return adapters.lanes.set(path["queue"] ?? "", path["lane"] ?? "", change, when);
+    async ({ hf: { lanes }, body, path }) => {
+      const [{ paused, ...limits }, when] = whileOf(body);
+      const { queue = "", lane = "" } = path;
+      await lanes.set(queue, lane, limits, when);
+      if (paused !== undefined) await (paused ? lanes.pause(queue, lane) : lanes.resume(queue, lane));
     },
   ),
   change(
@@ -100,7 +132,7 @@ export const limitsRoutes: readonly Route[] = [
     ({ hf, path }) => hf.lanes.drop(path["queue"] ?? "", path["lane"] ?? ""),
     "There is no such lane.",
   ),
-  {
+  route({
     method: "GET",
     path: "/lanes/throttled",
     id: "throttledLanes",
@@ -108,30 +140,30 @@ export const limitsRoutes: readonly Route[] = [
       "Lanes with jobs that may start none now, among 500 that are at a limit or paused; most jobs first.",
     permission: "view",
     about: about.all("lane"),
-    answer: "ThrottledLanes",
-    run: async ({ adapters }) => ({ lanes: await adapters.lanes.throttled(20) }),
-  },
-  {
+    answer: ThrottledLanes,
+    run: async ({ store }) => ({ lanes: (await store.lanes.throttled(20)).map(laneLine) }),
+  }),
+  route({
     method: "GET",
     path: "/limits/use",
     id: "limitUse",
     summary: "How far queues' limits and budgets are used, now and by the minute (5 to 60, default 15).",
     permission: "view",
     about: about.cluster,
-    query: ["minutes"],
-    answer: "LimitUse",
-    run: ({ adapters, query }) => adapters.use(integer(query, "minutes", { min: 5, max: 60, or: 15 })),
-  },
-  {
+    query: object({ minutes: within(5, 60, 15) }),
+    answer: LimitUse,
+    run: ({ hf, operator, query }) => readUse(hf, operator, query.minutes),
+  }),
+  route({
     method: "GET",
     path: "/overrides",
     id: "listOverrides",
     summary: "Limits that hold for a while, the next end first.",
     permission: "view",
     about: about.cluster,
-    answer: "OverrideList",
-    run: async ({ adapters }) => ({ overrides: await adapters.overrides.list() }),
-  },
+    answer: OverrideList,
+    run: async ({ hf }) => ({ overrides: (await hf.overrides.list()).map(overrideLine) }),
+  }),
   ...(["queue", "budget"] as const).map((kind) =>
     change(
       {
@@ -143,7 +175,7 @@ export const limitsRoutes: readonly Route[] = [
         about: kind === "queue" ? about.queue : about.budget,
       },
       [`overrides.end`, "back"],
-      ({ adapters }, name) => adapters.overrides.end(kind, name, null),
+      ({ hf }, name) => hf.overrides.end({ kind, name, key: null }),
       "Nothing holds for a while there.",
     ),
   ),
@@ -157,19 +189,19 @@ export const limitsRoutes: readonly Route[] = [
       about: about.lane,
     },
     ["overrides.end", "back"],
-    ({ adapters, path }) => adapters.overrides.end("lane", path["queue"] ?? "", path["lane"] ?? ""),
+    ({ hf, path }) => hf.overrides.end({ kind: "lane", name: path["queue"] ?? "", key: path["lane"] ?? "" }),
     "Nothing holds for a while there.",
   ),
-  {
+  route({
     method: "GET",
     path: "/budgets",
     id: "listBudgets",
     summary: "Cluster-wide rates, and what is left of them.",
     permission: "view",
     about: about.all("budget"),
-    answer: "BudgetList",
-    run: async ({ adapters }) => ({ budgets: await adapters.budgets.list() }),
-  },
+    answer: BudgetList,
+    run: async ({ hf, operator }) => ({ budgets: await readBudgets(hf, operator) }),
+  }),
   change(
     {
       method: "PUT",
@@ -178,13 +210,10 @@ export const limitsRoutes: readonly Route[] = [
       summary: "Sets a budget.",
       permission: "limits:set",
       about: about.budget,
-      body: ["limit", "per", "burst", ...WHILE],
+      body: object({ limit: number, per: duration }, { burst: number, ...WHILE }),
     },
     ["budgets.set", "set"],
-    ({ adapters, body }, name) => {
-      const [budget, when] = whileOf(body);
-      return adapters.budgets.set(name, budget as { limit: number; per: string; burst?: number }, when);
-    },
+    ({ hf, body }, name) => hf.budgets.set(name, ...whileOf(body)),
   ),
   change(
     {
@@ -196,7 +225,7 @@ export const limitsRoutes: readonly Route[] = [
       about: about.budget,
     },
     ["budgets.drain", "drained"],
-    ({ adapters }, name) => adapters.budgets.drain(name),
+    ({ hf }, name) => hf.budgets.drain(name),
     "No budget has this name.",
   ),
   change(
@@ -209,7 +238,7 @@ export const limitsRoutes: readonly Route[] = [
       about: about.budget,
     },
     ["budgets.reset", "reset"],
-    ({ adapters }, name) => adapters.budgets.reset(name),
+    ({ hf }, name) => hf.budgets.reset(name),
     "The code has no numbers for a budget of this name.",
   ),
   change(
@@ -222,20 +251,20 @@ export const limitsRoutes: readonly Route[] = [
       about: about.budget,
     },
     ["budgets.remove", "removed"],
-    ({ adapters }, name) => adapters.budgets.remove(name),
+    ({ hf }, name) => hf.budgets.remove(name),
     "No budget has this name.",
   ),
-  {
+  route({
     method: "GET",
     path: "/breakers",
     id: "listBreakers",
     summary: "Breakers, open ones first.",
     permission: "view",
     about: about.all("breaker"),
-    answer: "BreakerList",
-    run: async ({ adapters, redactor, may }) => {
+    answer: BreakerList,
+    run: async ({ hf, redactor, may }) => {
       const mayPayload = await may("view:payload");
-      const breakers = await adapters.breakers.list();
+      const breakers = (await hf.breakers.list()).map(breakerLine).sort(byState);
       return {
         breakers: breakers.map((breaker) => ({
           ...breaker,
@@ -243,7 +272,7 @@ export const limitsRoutes: readonly Route[] = [
         })),
       };
     },
-  },
+  }),
   change(
     {
       method: "POST",
@@ -254,7 +283,7 @@ export const limitsRoutes: readonly Route[] = [
       about: about.breaker,
     },
     ["breakers.reset", "closed"],
-    ({ adapters }, name) => adapters.breakers.reset(name),
+    ({ hf }, name) => hf.breakers.reset(name),
     "No breaker has this key.",
   ),
 ];

@@ -1,22 +1,30 @@
 /** Queues: counts, settings, pause, drain and resume. */
+import { anyObject, integer, maybe, object, type Schema, typed } from "../api/schema.ts";
+import type { QueueOptions } from "../../index.ts";
+import { QueueDetail, QueueList } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { queueLines, readCluster } from "../api/overview.ts";
 import { readQueue } from "../api/queue-detail.ts";
-import { change, type Route, WHILE, whileOf } from "./route.ts";
+import { change, type Route, WHILE, whileOf, route } from "./route.ts";
 import { about } from "./targets.ts";
 
+/** A setting whose parts the client checks. */
+function setting<K extends keyof QueueOptions>(_name: K): Schema<QueueOptions[K]> {
+  return typed<QueueOptions[K]>(maybe(anyObject));
+}
+
 export const queuesRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/queues",
     id: "listQueues",
     summary: "Every queue, with its counts.",
     permission: "view",
     about: about.all("queue"),
-    answer: "QueueList",
+    answer: QueueList,
     run: async ({ store }) => ({ queues: queueLines(await readCluster(store)) }),
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/queues/:name",
     id: "getQueue",
@@ -24,13 +32,13 @@ export const queuesRoutes: readonly Route[] = [
       "One queue: kinds, workers, the lanes with most jobs, settings, and what keeps it from being claimed from.",
     permission: "view",
     about: about.queue,
-    answer: "QueueDetail",
+    answer: QueueDetail,
     run: async ({ store, path }) => {
       const detail = await readQueue(store, path["name"] ?? "");
       if (detail === null) throw new ApiError("NOT_FOUND", "No queue of this name has jobs or settings.");
       return detail;
     },
-  },
+  }),
   change(
     {
       method: "POST",
@@ -75,18 +83,21 @@ export const queuesRoutes: readonly Route[] = [
       summary: "Changes settings in every process; null is back to the default.",
       permission: "queues:set",
       about: about.queue,
-      body: [
-        "concurrency",
-        "rate",
-        "retention",
-        "backoff",
-        "weight",
-        "slots",
-        "total",
-        "breaker",
-        "cooldown",
-        ...WHILE,
-      ],
+      body: object(
+        {},
+        {
+          concurrency: maybe(integer),
+          rate: setting("rate"),
+          retention: setting("retention"),
+          backoff: setting("backoff"),
+          weight: maybe(integer),
+          slots: maybe(integer),
+          total: maybe(integer),
+          breaker: setting("breaker"),
+          cooldown: setting("cooldown"),
+          ...WHILE,
+        },
+      ),
     },
     ["queues.set", "set"],
     ({ hf, body }, name) => hf.queues.set(name, ...whileOf(body)),

@@ -5,8 +5,8 @@
  * trail; GET changes nothing.
  */
 import type { Insight, InsightFilter } from "../../operate/browse.ts";
-import type { Adapters } from "../api/adapters.ts";
-import type { DatabaseLine, FilterJson, Permission } from "../api/contract.ts";
+import { type DatabaseLine, Done, type FilterJson, type Permission } from "../api/contract.ts";
+import { duration, type Infer, instant, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Doctor } from "../api/doctor.ts";
 import { ApiError } from "../http.ts";
 import type { Operations } from "../../operate/operations.ts";
@@ -21,15 +21,16 @@ import { subjectOf } from "../../operate/audit/undo.ts";
 import type { AnyJob, Holdfast, OverrideOptions } from "../../index.ts";
 import type { Operator, Store } from "../../operate/index.ts";
 
-export interface RouteContext {
+/** What a route works with: its request, read by its schemas, and the dashboard around it. */
+export interface RouteContext<Query = unknown, Body = unknown> {
   readonly hf: Holdfast;
   readonly operator: Operator;
   readonly store: Store;
   readonly insight: Insight;
   readonly request: Request;
   readonly path: Readonly<Record<string, string>>;
-  readonly query: URLSearchParams;
-  readonly body: Readonly<Record<string, unknown>>;
+  readonly query: Query;
+  readonly body: Body;
   /** The same with every digit of its numbers, which are then not all numbers (values/exact-numbers.ts). */
   readonly exactBody: () => Readonly<Record<string, unknown>>;
   /** Of a kind, where this process has it. */
@@ -47,7 +48,6 @@ export interface RouteContext {
   readonly stream: Stream;
   readonly pulse: Pulse;
   readonly doctor: Doctor;
-  readonly adapters: Adapters;
   /** Its name among several; null: it is the only one. */
   readonly database: string | null;
   /** Those that this person may see, where there are several. */
@@ -78,54 +78,76 @@ export interface RouteContext {
 /** What a permission is asked for. Called only where somebody decides by it. */
 type Asked = () => Resource | readonly Resource[] | Promise<Resource | readonly Resource[]>;
 
-/** What a route is about. */
-export type About = (context: RouteContext) => ReturnType<Asked>;
+/** The resources that a route is about, found by its request. */
+export type About<Query = unknown, Body = unknown> = (
+  context: RouteContext<Query, Body>,
+) => ReturnType<Asked>;
 
-export interface Route {
+/** A route, declared once: its types, the check of its requests and its description are derived from this. */
+export interface Declared<Q extends ObjectSchema, B extends ObjectSchema, A extends Schema> {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly id: string;
   readonly summary: string;
-  /** Null: whoever may see the dashboard at all. */
+  /** Null: everybody who may see the dashboard at all. */
   readonly permission: Permission | null;
-  /** What `authorize` is told it is about. Null: it needs no permission. */
-  readonly about: About | null;
+  /** The resources that `authorize` is asked about. Null: the route needs no permission. */
+  readonly about: About<Infer<Q>, Infer<B>> | null;
   readonly write?: true;
-  /** Answered without asking who: it tells nothing but yes or no. */
+  /** Answered without identification: the answer is yes or no. */
   readonly probe?: true;
-  readonly query?: readonly string[];
-  /** Fields of the body. */
-  readonly body?: readonly string[];
-  /** The answer's schema in dashboard/api/openapi.ts. */
-  readonly answer: string;
-  readonly run: (context: RouteContext) => Promise<Response | object> | Response | object;
+  readonly query?: Q;
+  readonly body?: B;
+  readonly answer: A;
+  /** The content type of the answer, where it is not JSON. */
+  readonly type?: string;
+  /** The shape of an answer with the status 202. */
+  readonly later?: Schema;
+  /** It answers 304 to a request with the `ETag` of its last answer. */
+  readonly tagged?: true;
+  readonly run: (
+    context: RouteContext<Infer<Q>, Infer<B>>,
+  ) => Promise<Response | Infer<A>> | Response | Infer<A>;
 }
 
-/** What a page is asked for by. */
-export const pageParams = ["limit", "cursor"] as const;
+/** A route as the table has it: the types of its request are known to itself alone. */
+export interface Route extends Omit<Declared<ObjectSchema, ObjectSchema, Schema>, "about" | "run"> {
+  readonly type: string;
+  readonly about: About | null;
+  readonly run: (context: RouteContext) => Promise<Response | object>;
+}
+
+/** Declares a route: its handler gets the query and the body that the schemas describe, and must answer as declared. */
+export function route<Q extends ObjectSchema, B extends ObjectSchema, A extends Schema>(
+  declared: Declared<Q, B, A>,
+): Route {
+  // The handler is called with the request that was read by these very schemas.
+  const { about, run } = declared as unknown as Declared<ObjectSchema, ObjectSchema, Schema>;
+  return { type: "application/json", ...declared, about, run: async (context) => run(context) as object };
+}
 
 /**
- * A route that changes the one thing its path names, writes so on the audit trail (`queues.pause`, `paused`), and answers
- * that it is done. Where `run` gives false there is no such thing, and `missing` says so. What can be taken back is
- * written with how it stood before and after.
+ * A route that changes the one thing its path names, writes that on the audit trail (`queues.pause`, `paused`), and answers
+ * that it is done. Where `run` returns false there is no such thing, and `missing` says so. An action that can be reverted
+ * is written with the state before and after it.
  */
-export function change(
-  route: Pick<Route, "method" | "path" | "id" | "summary" | "body"> & {
+export function change<B extends ObjectSchema>(
+  declared: Pick<Declared<ObjectSchema, B, Schema>, "method" | "path" | "id" | "summary" | "body"> & {
     readonly permission: Permission;
-    readonly about: About;
+    readonly about: About<unknown, Infer<B>>;
   },
   [action, outcome]: readonly [action: string, outcome: string],
-  run: (context: RouteContext, name: string) => Promise<unknown>,
+  run: (context: RouteContext<unknown, Infer<B>>, name: string) => Promise<unknown>,
   missing = "There is no such thing here.",
 ): Route {
-  const segments = [...route.path.matchAll(/:(\w+)/g)].map(([, segment]) => segment ?? "");
-  return {
-    ...route,
+  const segments = [...declared.path.matchAll(/:(\w+)/g)].map(([, segment]) => segment ?? "");
+  return route({
+    ...declared,
     write: true,
-    answer: "Done",
+    answer: Done,
     run: async (context) => {
       const name = segments.map((segment) => context.path[segment] ?? "").join("/");
-      const [given] = whileOf(context.body);
+      const [given] = whileOf(context.body as object);
       const subject = subjectOf(action);
       const stands = (): Promise<unknown> =>
         subject === null
@@ -133,15 +155,15 @@ export function change(
           : standing(context.operator, subject, { action, target: name, keys: Object.keys(given) });
       const before = await stands();
       if ((await run(context, name)) === false) throw new ApiError("NOT_FOUND", missing);
-      // It has happened: where that cannot be read any more, it cannot be taken back, and that is all.
+      // The action has happened: if its state cannot be read any more, it cannot be reverted, and that is all.
       const after = await stands().catch(() => undefined);
-      const body = route.body === undefined ? {} : context.body;
+      const body = declared.body === undefined ? {} : (context.body as object);
       const details = after === undefined ? body : { ...body, before, after };
-      const nothing = route.body === undefined && after === undefined;
+      const nothing = declared.body === undefined && after === undefined;
       await context.audit(action, name, outcome, nothing ? undefined : details);
       return { ok: true };
     },
-  };
+  });
 }
 
 /** Names come from the site's own sign-in, and may have what no database takes. */
@@ -149,16 +171,16 @@ export function nameOf({ user }: Pick<RouteContext, "user">): string {
   return user.name.replaceAll("\0", "").toWellFormed().slice(0, 200) || "somebody";
 }
 
-/** Fields that say how long a change holds: `for` ("1h"), or `until` an instant. */
-export const WHILE = ["for", "until"] as const;
+/** Fields of a temporary change: `for` ("1h"), or `until` an instant. */
+export const WHILE = { for: duration, until: instant };
 
 /** A change, and how long it holds. */
-export function whileOf(
-  body: Readonly<Record<string, unknown>>,
-): [change: Readonly<Record<string, unknown>>, when: OverrideOptions] {
-  const { for: delay, until, ...rest } = body;
+export function whileOf<Body extends object>(
+  body: Body,
+): [change: Omit<Body, "for" | "until">, when: OverrideOptions] {
+  const { for: delay, until, ...rest } = body as Body & OverrideOptions;
   const when = { ...(delay === undefined ? {} : { for: delay }), ...(until === undefined ? {} : { until }) };
-  return [rest, when as OverrideOptions];
+  return [rest, when];
 }
 
 /** As many jobs are read at once. */

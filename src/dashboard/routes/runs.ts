@@ -4,20 +4,29 @@
  * Invariants: a page is bounded, however long the history; what is sent has been redacted, and a search in the log looks at
  * what is shown, so that nobody can test for values that are not.
  */
+import { flag, instant, object, oneOf, text, texts, within } from "../api/schema.ts";
+import { flowOf } from "../api/flow-history.ts";
 import { isId } from "../../values/id.ts";
 import type { RunFilter, RunSummary } from "../../operate/browse.ts";
-import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../api/contract.ts";
+import {
+  Enqueued,
+  ExpectedSteps,
+  FlowHistory,
+  FilterJson,
+  LogList,
+  RunFile,
+  RunList,
+} from "../api/contract.ts";
 import { ApiError, json } from "../http.ts";
-import { bad, filterOfQuery, integer } from "../api/query.ts";
+import { bad } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { resource } from "../api/resource.ts";
 import { errorKind } from "../api/shapes.ts";
 import { stepsBefore } from "../api/step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
-import { pageParams, readFilter, type Route, visible } from "./route.ts";
+import { readFilter, type Route, visible, route } from "./route.ts";
 import { about } from "./targets.ts";
-import type { LogLevel } from "../../index.ts";
-import { LOG_LEVELS, operatorOf, type RunFile, runFileOf } from "../../operate/index.ts";
+import { historyPage, LOG_LEVELS, type RunFile as HistoryFile, runFileOf } from "../../operate/index.ts";
 
 const mostSteps = 1_000;
 /** In place of the name of a job that this person may not view. */
@@ -26,7 +35,7 @@ const HIDDEN = "(not visible to you)";
 const lastSeq = 2_147_483_647;
 
 export const runsRoutes: readonly Route[] = [
-  {
+  route({
     method: "POST",
     path: "/jobs/:id/fork",
     id: "forkJob",
@@ -35,17 +44,16 @@ export const runsRoutes: readonly Route[] = [
     permission: "jobs:retry",
     about: about.job,
     write: true,
-    body: ["from"],
-    answer: "Enqueued",
+    body: object({ from: text }),
+    answer: Enqueued,
     run: async ({ hf, path, body, audit }) => {
       const { from } = body;
-      if (typeof from !== "string") throw bad("from", "must be the name of a step.");
       const { id, status } = await hf.jobs.fork(idOf(path), { from });
       await audit("jobs.fork", idOf(path), "forked", { from, job: id });
       return { status, id };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id/history",
     id: "jobHistory",
@@ -53,16 +61,18 @@ export const runsRoutes: readonly Route[] = [
       "Attempts, steps, signals, children and the graph of a job. Steps come in pages, the newest first.",
     permission: "view",
     about: about.job,
-    query: ["before", "limit"],
-    answer: "FlowHistory",
-    run: async (context): Promise<FlowHistory> => {
-      const { adapters, path, redactor, insight, query } = context;
-      const limit = integer(query, "limit", { min: 1, max: mostSteps, or: 500 });
-      const before = integer(query, "before", { min: 0, max: lastSeq, or: lastSeq });
+    query: object({ before: within(0, lastSeq, lastSeq), limit: within(1, mostSteps, 500) }),
+    answer: FlowHistory,
+    run: async (context) => {
+      const { hf, store, path, redactor, insight, query } = context;
       const id = idOf(path);
       const job = await insight.inspect(id);
-      const history = job === null ? null : await adapters.flows.history(id, { before, limit });
-      if (job === null || history === null) throw noJob(id);
+      const known = job === null ? null : await hf.jobs.get(id);
+      if (job === null || known === null) throw noJob(id);
+      const { before, limit } = query;
+      // The graph shows more steps than a page has.
+      const read = await historyPage(store, known, { before, limit: Math.max(limit, mostSteps) });
+      const history = flowOf(known, read, limit);
       const mayPayload = await context.may("view:payload");
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
       const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
@@ -107,8 +117,8 @@ export const runsRoutes: readonly Route[] = [
         graph,
       };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/runs",
     id: "listRuns",
@@ -116,24 +126,33 @@ export const runsRoutes: readonly Route[] = [
       "Workflow runs, newest first: jobs that remember steps, what each is at and how far it is. With `at` (milliseconds) those at one step for longer; a sleep that is not over does not count.",
     permission: "view",
     about: about.jobsOfQuery,
-    query: ["state", "queue", "name", "retrying", "at", ...pageParams],
-    answer: "RunList",
-    run: async (context): Promise<RunList> => {
-      const { insight, query } = context;
-      const { states, queues, names } = await readFilter(context, filterOfQuery(query));
+    query: object(
+      { limit: within(1, 200, 50) },
+      {
+        state: FilterJson.properties.state,
+        queue: texts,
+        name: texts,
+        retrying: flag,
+        at: instant,
+        cursor: text,
+      },
+    ),
+    answer: RunList,
+    run: async (context) => {
+      const { limit, cursor = null, at, retrying, ...where } = context.query;
+      const { states, queues, names } = await readFilter(context, where);
       const filter: RunFilter = {
         ...(states === undefined ? null : { states }),
         ...(queues === undefined ? null : { queues }),
         ...(names === undefined ? null : { names }),
-        ...(query.get("retrying") === "true" ? { retrying: true } : null),
-        ...(query.has("at") ? { atLeastMs: integer(query, "at", { min: 0, max: 8.64e15, or: 0 }) } : null),
+        ...(retrying === true ? { retrying } : null),
+        ...(at === undefined ? null : { atLeastMs: at }),
       };
-      const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
-      const page = await insight.runs(filter, { limit, cursor: query.get("cursor") });
+      const page = await context.insight.runs(filter, { limit, cursor });
       return { ...page, runs: page.runs.map(runLine) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id/expected",
     id: "expectedSteps",
@@ -141,8 +160,8 @@ export const runsRoutes: readonly Route[] = [
       "What a run that has not ended may still come to: the steps of the newest run of its kind and queue that ended well, by name.",
     permission: "view",
     about: about.job,
-    answer: "ExpectedSteps",
-    run: async ({ path, insight }): Promise<ExpectedSteps> => {
+    answer: ExpectedSteps,
+    run: async ({ path, insight }) => {
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
@@ -161,21 +180,21 @@ export const runsRoutes: readonly Route[] = [
         steps: steps.map(({ name, kind }, i) => ({ name, kind, after: before[i] ?? [] })),
       };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id/run.json",
     id: "runFile",
     summary: "A run's history as a file that `holdfast check` replays, with secrets taken out.",
     permission: "jobs:export",
     about: about.job,
-    answer: "RunFile",
+    answer: RunFile,
     run: async (context) => {
       await context.need("view:payload");
-      const { store, path, redactor, insight, hf, audit } = context;
+      const { store, path, redactor, insight, operator, audit } = context;
       const id = idOf(path);
       const job = await insight.inspect(id);
-      const file = job === null ? null : await runFileOf(store, job.id, operatorOf(hf).env.clock.now());
+      const file = job === null ? null : await runFileOf(store, job.id, operator.env.clock.now());
       if (job === null || file === null) throw noJob(id);
       // A file holds what the jobs came to that the run called.
       const calls = file.steps.flatMap(({ child }) => child ?? []);
@@ -187,32 +206,30 @@ export const runsRoutes: readonly Route[] = [
         "content-disposition": `attachment; filename="run-${job.id}.json"`,
       });
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/jobs/:id/log",
     id: "jobLog",
     summary: "What a job's handler said with ctx.log, where it is kept: oldest first, the newest page first.",
     permission: "view:payload",
     about: about.job,
-    query: ["level", "search", "before", "limit"],
-    answer: "LogList",
-    run: async (context): Promise<LogList> => {
-      const { hf, path, insight, redactor, query } = context;
-      const limit = integer(query, "limit", { min: 1, max: 1_000, or: 500 });
-      const level = query.get("level") ?? "trace";
-      if (!LOG_LEVELS.includes(level as LogLevel))
-        throw bad("level", `must be one of ${LOG_LEVELS.join(", ")}.`);
-      const search = (query.get("search") ?? "").toLowerCase();
+    query: object(
+      { level: { ...oneOf(...LOG_LEVELS), default: "trace" }, limit: within(1, 1_000, 500) },
+      { search: text, before: text },
+    ),
+    answer: LogList,
+    run: async ({ hf, path, insight, redactor, query }) => {
+      const { limit, level, before = null } = query;
+      const search = (query.search ?? "").toLowerCase();
       if (search.length > 400) throw bad("search", "is too long.");
-      const before = query.get("before");
       if (before !== null && !isId(before))
         throw bad("before", "must be the value `earlier` returned with the previous page.");
       const id = idOf(path);
       const job = await insight.inspect(id);
       if (job === null) throw noJob(id);
       const kept = await hf.jobLog.list(id);
-      const least = LOG_LEVELS.indexOf(level as LogLevel);
+      const least = LOG_LEVELS.indexOf(level);
       const matching = kept
         .filter((line) => LOG_LEVELS.indexOf(line.level) >= least)
         .map(({ details, ...line }) => ({
@@ -234,11 +251,15 @@ export const runsRoutes: readonly Route[] = [
         earlier: lines.length < earlier.length ? (lines[0]?.id ?? null) : null,
       };
     },
-  },
+  }),
 ];
 
 /** Inputs, results and errors without their secrets; everything that leads a replay stays. */
-function redactedFile(file: RunFile, redactor: Redactor, job: { name: string; queue: string }): RunFile {
+function redactedFile(
+  file: HistoryFile,
+  redactor: Redactor,
+  job: { name: string; queue: string },
+): HistoryFile {
   const shown = (text: string | null): string | null => redactor.json(text, job);
   const { run } = file;
   return {

@@ -1,40 +1,53 @@
 /** Schedules: what fires when, and changes by hand that outlive restarts. */
 import type { JobSummary } from "../../operate/browse.ts";
-import type { Calendar, ScheduleHistory, ScheduleRuns } from "../api/contract.ts";
-import { bad, integer } from "../api/query.ts";
-import { change, type Route, visible } from "./route.ts";
+import {
+  BackfillAnswer,
+  Calendar,
+  Preview,
+  ScheduleHistory,
+  ScheduleList,
+  ScheduleRuns,
+  TimingPreview,
+  Triggered,
+} from "../api/contract.ts";
+import { duration, flag, instant, integer, object, oneOf, text, within } from "../api/schema.ts";
+import { previewTiming, readSchedules, runLine } from "../api/schedule-lines.ts";
+import { localSlots } from "../../operate/index.ts";
+import { change, type Route, visible, route } from "./route.ts";
 import { about } from "./targets.ts";
 
 const mostSchedules = 200;
 const batchSize = 500;
 
 export const schedulesRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/schedules",
     id: "listSchedules",
     summary: "Every schedule, with its next run.",
     permission: "view",
     about: about.all("schedule"),
-    answer: "ScheduleList",
-    run: async ({ adapters }) => ({ schedules: await adapters.schedules.list() }),
-  },
-  {
+    answer: ScheduleList,
+    run: async ({ hf, store }) => ({ schedules: await readSchedules(hf, store) }),
+  }),
+  route({
     method: "GET",
     path: "/schedules/:name/preview",
     id: "previewSchedule",
     summary: "The next runs of a schedule.",
     permission: "view",
     about: about.schedule,
-    query: ["n"],
-    answer: "Preview",
-    run: async ({ adapters, path, query }) => {
-      const n = integer(query, "n", { min: 1, max: 100, or: 20 });
-      const runs = await adapters.schedules.preview(path["name"] ?? "", n);
-      return { at: runs.map(({ at }) => at), runs };
+    query: object({ n: within(1, 100, 20) }),
+    answer: Preview,
+    run: async ({ hf: { schedules }, operator, path, query: { n } }) => {
+      const name = path["name"] ?? "";
+      const [state, slots] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
+      const zone = state === null || state.cron === null ? "UTC" : (state.timezone ?? "UTC");
+      const at = slots.map((slot) => slot.getTime());
+      return { at, runs: localSlots(at, zone, operator.env.clock.now()) };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/schedules/preview",
     id: "previewTiming",
@@ -42,38 +55,38 @@ export const schedulesRoutes: readonly Route[] = [
       "The next runs of a timing before it is saved: `cron` with `timezone`, or `every`; at most 20. What is wrong with it is in `error`.",
     permission: "view",
     about: about.all("schedule"),
-    query: ["cron", "every", "timezone", "n"],
-    answer: "TimingPreview",
-    run: ({ adapters, query }) => {
-      const n = integer(query, "n", { min: 1, max: 20, or: 5 });
-      const given = ["cron", "every", "timezone"].flatMap((name) => {
-        const value = query.get(name);
-        return value === null ? [] : [[name, value] as const];
-      });
-      return adapters.schedules.tryOut(Object.fromEntries(given), n);
-    },
-  },
-  {
+    query: object({ n: within(1, 20, 5) }, { cron: text, every: text, timezone: text }),
+    answer: TimingPreview,
+    run: ({ hf, operator, query: { n, ...timing } }) => previewTiming(hf, operator, timing, n),
+  }),
+  route({
     method: "GET",
     path: "/schedules/calendar",
     id: "scheduleCalendar",
     summary: "How many slots of which schedules lie in each quarter of an hour of the next 24 hours.",
     permission: "view",
     about: about.all("schedule"),
-    answer: "Calendar",
-    run: ({ adapters }): Promise<Calendar> => adapters.schedules.calendar(),
-  },
-  {
+    answer: Calendar,
+    run: async ({ hf }) => {
+      const { from, pieces, ...rest } = await hf.schedules.calendar();
+      return {
+        ...rest,
+        from: from.getTime(),
+        pieces: pieces.map(({ count, schedules }) => ({ count, most: schedules.slice(0, 5) })),
+      };
+    },
+  }),
+  route({
     method: "GET",
     path: "/schedules/runs",
     id: "scheduleRuns",
     summary: "The newest jobs of each schedule, at most 20, with how they ended.",
     permission: "view",
     about: about.all("schedule"),
-    answer: "ScheduleRuns",
-    run: async ({ adapters, insight }): Promise<ScheduleRuns> => {
-      const made = [...(await adapters.schedules.recent())].slice(0, mostSchedules);
-      const ids = made.flatMap(([, jobs]) => jobs.map(({ id }) => id));
+    answer: ScheduleRuns,
+    run: async ({ hf, insight }) => {
+      const made = (await hf.schedules.list()).slice(0, mostSchedules);
+      const ids = made.flatMap(({ recent }) => recent.map(({ jobId }) => jobId));
       const found = new Map<string, JobSummary>();
       for (let from = 0; from < ids.length; from += batchSize) {
         const chunk = ids.slice(from, from + batchSize);
@@ -82,18 +95,19 @@ export const schedulesRoutes: readonly Route[] = [
       }
       return {
         runs: Object.fromEntries(
-          made.map(([name, jobs]) => [
+          made.map(({ name, recent }) => [
             name,
-            jobs.map(({ id, at }) => {
-              const job = found.get(id);
+            recent.map(({ jobId, at }) => {
+              const job = found.get(jobId);
               const started = job?.startedAt ?? null;
               const ended = job?.endedAt ?? null;
               return {
-                id,
-                at,
+                id: jobId,
+                at: at.getTime(),
                 state: job?.state ?? null,
                 // Of what was retried only the latest start is in the list.
-                lateMs: started === null || (job?.attempt ?? 0) > 1 ? null : Math.max(0, started - at),
+                lateMs:
+                  started === null || (job?.attempt ?? 0) > 1 ? null : Math.max(0, started - at.getTime()),
                 ranMs: started === null || ended === null ? null : Math.max(0, ended - started),
               };
             }),
@@ -101,8 +115,8 @@ export const schedulesRoutes: readonly Route[] = [
         ),
       };
     },
-  },
-  {
+  }),
+  route({
     method: "GET",
     path: "/schedules/:name/runs",
     id: "scheduleHistory",
@@ -110,18 +124,17 @@ export const schedulesRoutes: readonly Route[] = [
       "The newest runs of a schedule, newest first: how late each started, how long it ran, how it ended.",
     permission: "view",
     about: about.schedule,
-    query: ["limit"],
-    answer: "ScheduleHistory",
-    run: async (context): Promise<ScheduleHistory> => {
-      const { adapters, path, query } = context;
-      const limit = integer(query, "limit", { min: 1, max: 500, or: 100 });
-      const runs = await adapters.schedules.runs(path["name"] ?? "", limit);
+    query: object({ limit: within(1, 500, 100) }),
+    answer: ScheduleHistory,
+    run: async (context) => {
+      const { hf, path, query } = context;
+      const runs = (await hf.schedules.runs(path["name"] ?? "", query)).map(runLine);
       // The schedule may have made jobs in another queue before, and jobs can be moved.
       const ids = runs.map(({ jobId }) => jobId);
       const see = await visible(context, ids);
       return { runs: runs.filter(({ jobId }) => see(jobId)) };
     },
-  },
+  }),
   change(
     {
       method: "PATCH",
@@ -130,10 +143,20 @@ export const schedulesRoutes: readonly Route[] = [
       summary: "Changes a schedule; the change survives restarts.",
       permission: "schedules:set",
       about: about.schedule,
-      body: ["cron", "every", "timezone", "missed", "overlap", "jitter"],
+      body: object(
+        {},
+        {
+          cron: text,
+          every: duration,
+          timezone: text,
+          missed: oneOf("skip", "one", "all"),
+          overlap: oneOf("allow", "skip", "queue"),
+          jitter: duration,
+        },
+      ),
     },
     ["schedules.set", "set"],
-    ({ adapters, body }, name) => adapters.schedules.change(name, body),
+    ({ hf, body }, name) => hf.schedules.edit(name, body),
   ),
   ...(["pause", "resume", "reset"] as const).map((verb) =>
     change(
@@ -150,10 +173,10 @@ export const schedulesRoutes: readonly Route[] = [
         about: about.schedule,
       },
       [`schedules.${verb}`, { pause: "paused", resume: "resumed", reset: "reset" }[verb]],
-      ({ adapters }, name) => adapters.schedules[verb](name),
+      ({ hf }, name) => hf.schedules[verb](name),
     ),
   ),
-  {
+  route({
     method: "POST",
     path: "/schedules/:name/trigger",
     id: "triggerSchedule",
@@ -161,14 +184,14 @@ export const schedulesRoutes: readonly Route[] = [
     permission: "schedules:trigger",
     about: about.schedule,
     write: true,
-    answer: "Triggered",
-    run: async ({ adapters, path, audit }) => {
-      const id = await adapters.schedules.trigger(path["name"] ?? "");
+    answer: Triggered,
+    run: async ({ hf, path, audit }) => {
+      const { id } = await hf.schedules.trigger(path["name"] ?? "");
       await audit("schedules.trigger", path["name"] ?? "", "triggered", { job: id });
       return { id };
     },
-  },
-  {
+  }),
+  route({
     method: "POST",
     path: "/schedules/:name/backfill",
     id: "backfillSchedule",
@@ -177,25 +200,17 @@ export const schedulesRoutes: readonly Route[] = [
     permission: "schedules:trigger",
     about: about.schedule,
     write: true,
-    body: ["from", "to", "limit", "dryRun"],
-    answer: "Backfill",
-    run: async ({ adapters, path, body, audit }) => {
-      const { from, to, limit, dryRun = false } = body;
-      if (!Number.isSafeInteger(from)) throw bad("from", "must be an instant in epoch milliseconds.");
-      if (to !== undefined && !Number.isSafeInteger(to))
-        throw bad("to", "must be an instant in epoch milliseconds.");
-      if (typeof dryRun !== "boolean") throw bad("dryRun", "must be true or false.");
-      const answer = await adapters.schedules.backfill(path["name"] ?? "", {
-        from: from as number,
-        dryRun,
-        ...(to === undefined ? {} : { to: to as number }),
-        ...(limit === undefined ? {} : { limit: limit as number }),
-      });
-      if (!dryRun)
-        await audit("schedules.backfill", path["name"] ?? "", `${answer.slots.length} made`, { from, to });
-      return answer;
+    body: object({ from: instant }, { to: instant, limit: integer, dryRun: flag }),
+    answer: BackfillAnswer,
+    run: async ({ hf, path, body, audit }) => {
+      const { dryRun = false, ...range } = body;
+      const { name = "" } = path;
+      const { slots, ...rest } = await hf.schedules.backfill(name, { ...range, dryRun });
+      const { from, to } = range;
+      if (!dryRun) await audit("schedules.backfill", name, `${slots.length} made`, { from, to });
+      return { ...rest, dryRun, slots: slots.map((slot) => ({ ...slot, at: slot.at.getTime() })) };
     },
-  },
+  }),
   change(
     {
       method: "DELETE",
@@ -206,7 +221,7 @@ export const schedulesRoutes: readonly Route[] = [
       about: about.schedule,
     },
     ["schedules.remove", "removed"],
-    ({ adapters }, name) => adapters.schedules.remove(name),
+    ({ hf }, name) => hf.schedules.remove(name),
     "No schedule has this name.",
   ),
 ];

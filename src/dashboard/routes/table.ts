@@ -2,7 +2,6 @@
  * The route table: every address of the API, by subject. dashboard/api/openapi.ts describes exactly this table.
  * Not here: what a route needs and does (routes/), who may (dashboard/handler.ts).
  */
-import { onlyFields } from "../api/query.ts";
 import { aboutRoutes } from "./about.ts";
 import { auditRoutes } from "./audit.ts";
 import { batchesRoutes } from "./batches.ts";
@@ -60,9 +59,4 @@ export function match(
     other = true;
   }
   return other ? "method" : null;
-}
-
-/** @throws ApiError 400 for a field that the route does not take. */
-export function checkBody(route: Route, body: Readonly<Record<string, unknown>>): void {
-  onlyFields(body, route.body ?? []);
 }

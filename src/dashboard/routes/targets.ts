@@ -5,16 +5,22 @@
  * is now and about what it becomes; what does not exist has no queue.
  * Not here: what a resource is (../resource.ts), which permission a route needs (the routes).
  */
-import type { InsightFilter } from "../../operate/browse.ts";
+import type { InsightFilter, JobSummary } from "../../operate/browse.ts";
 import type { Operation } from "../../operate/operations.ts";
-import type { FilterJson } from "../api/contract.ts";
+import { type BulkAsked, FilterJson } from "../api/contract.ts";
+import { checkName } from "../../values/name.ts";
 import { ApiError } from "../http.ts";
-import { filterOfBody, filterOfQuery, insightFilter } from "../api/query.ts";
+import { insightFilter } from "../api/query.ts";
 import { type Place, type Resource, resource } from "../api/resource.ts";
 import { shownFilter } from "../audit/shown-filter.ts";
 import { laneIn, type Undo } from "../../operate/audit/undo.ts";
 import type { About, RouteContext } from "./route.ts";
-import { isGroup, operatorOf } from "../../operate/index.ts";
+import { isGroup, topicOf } from "../../operate/index.ts";
+
+interface Named {
+  readonly queue?: string | readonly string[];
+  readonly name?: string;
+}
 
 /** As many are asked about at once. */
 const mostAsked = 1_000;
@@ -32,29 +38,26 @@ export const about = {
     return resource("job", id, job === null ? {} : { queue: job.queue, name: job.name });
   },
   /** What the parameters of a list say. */
-  jobsOfQuery: (context: RouteContext): Promise<readonly Resource[]> => {
-    const params = new URLSearchParams(context.query);
-    return ofFilter(context, insightFilter(withoutAge(filterOfQuery(params))));
-  },
-  errorsOfQuery: ({ query }: RouteContext): readonly Resource[] => {
-    const { queue, name } = filterOfQuery(query);
-    return orAny(queue).flatMap((one) =>
-      orAny(name).map((kind) => resource("error", null, { queue: one, name: kind })),
-    );
-  },
-  jobsOfBody: (context: RouteContext): Promise<readonly Resource[]> =>
-    ofFilter(context, insightFilter(withoutAge(filterOfBody(context.body["filter"])))),
+  jobsOfQuery: (context: RouteContext<FilterJson>): Promise<readonly Resource[]> =>
+    ofFilter(context, insightFilter(filterIn(context.query))),
+  errorsOfQuery: ({ query }: RouteContext<Pick<FilterJson, "queue" | "name">>): readonly Resource[] =>
+    orAny(query.queue).flatMap((one) =>
+      orAny(query.name).map((kind) => resource("error", null, { queue: one, name: kind })),
+    ),
+  jobsOfBody: (context: RouteContext<unknown, BulkAsked>): Promise<readonly Resource[]> =>
+    ofFilter(context, insightFilter(filterIn(context.body.filter))),
   queue: ({ path }: RouteContext) => ofQueue(path["name"] ?? ""),
   /** Each queue that is named. */
-  queuesOfQuery: ({ query }: RouteContext): readonly Resource[] => {
-    const named = query.getAll("queue").filter((one) => one !== "");
-    const name = query.get("name") === "" ? null : query.get("name");
+  queuesOfQuery: ({ query }: RouteContext<Named>): readonly Resource[] => {
+    const named = [query.queue ?? []].flat().filter((one) => one !== "");
+    const name = query.name === undefined || query.name === "" ? null : query.name;
     return named.length === 0 ? [resource("queue", null, { name })] : named.map((one) => ofQueue(one, name));
   },
   lane: ({ path }: RouteContext) => resource("lane", path["lane"] ?? "", { queue: path["queue"] ?? "" }),
   schedule: (context: RouteContext) => ofSchedule(context, context.path["name"] ?? ""),
   /** Over what a hold is set, and over what it was: to set it anew is to clear it where it was. */
-  hold: ({ hf, path, body }: RouteContext) => ofHold({ hf }, path["name"] ?? "", body["queues"] ?? null),
+  hold: ({ hf, path, body }: RouteContext<unknown, { readonly queues?: readonly string[] }>) =>
+    ofHold({ hf }, path["name"] ?? "", body.queues ?? null),
   clearedHold: ({ hf, path }: RouteContext) => ofHold({ hf }, path["name"] ?? "", []),
   budget: ({ path }: RouteContext) => resource("budget", path["name"] ?? ""),
   breaker: ({ path }: RouteContext): Resource => {
@@ -78,21 +81,21 @@ export const about = {
    * A new job: where it goes. One that may take over whichever job has its key is about every queue besides: the job with the
    * key may be in any.
    */
-  enqueued: (context: RouteContext): readonly Resource[] => {
+  enqueued: (
+    context: RouteContext<unknown, { readonly name: string; readonly queue?: string }>,
+  ): readonly Resource[] => {
     const { name, queue } = context.body;
-    // What is no name is refused by the route itself, in better words.
-    if (typeof name !== "string" || (queue !== undefined && typeof queue !== "string"))
-      return [resource("job")];
     const rule = context.definition(name)?.unique ?? null;
     const takesOver = rule !== null && rule.onConflict !== "keep" && rule.scope !== "queue";
     const own = resource("job", null, { name, queue: queue ?? queueOfKind(context, name) });
     return takesOver ? [own, resource("job", null, { name })] : [own];
   },
   /** Whoever waits for the signal; with nobody waiting yet it is not known where it goes. */
-  signal: async (context: RouteContext): Promise<readonly Resource[]> => {
-    const { name, key } = context.body;
-    if (typeof name !== "string") return [resource("signal")];
-    const waiting = await context.adapters.flows.waiting(name, typeof key === "string" ? key : null);
+  signal: async (
+    context: RouteContext<unknown, { readonly name: string; readonly key?: string | null }>,
+  ): Promise<readonly Resource[]> => {
+    const { name, key = null } = context.body;
+    const waiting = await waitingFor(context, name, key);
     const places: Place[] = placesOf(waiting.jobs);
     // Where more wait than were looked at, it may go to any.
     if (places.length === 0 || waiting.more) places.push({});
@@ -182,11 +185,10 @@ async function ofSchedule({ hf }: Pick<RouteContext, "hf">, name: string): Promi
 async function ofHold(
   { hf }: Pick<RouteContext, "hf">,
   name: string,
-  wanted: unknown,
+  wanted: readonly string[] | null,
 ): Promise<readonly Resource[]> {
   const known = (await hf.holds.list()).find((hold) => hold.name === name);
-  const over = (queues: unknown): (string | null)[] =>
-    Array.isArray(queues) ? queues.map((one) => (typeof one === "string" ? one : null)) : [null];
+  const over = (queues: readonly string[] | null): readonly (string | null)[] => queues ?? [null];
   const places = [...(known === undefined ? [] : over(known.queues)), ...over(wanted)];
   if (places.length > mostAsked) throw tooMany();
   return distinct((places.length === 0 ? [null] : places).map((queue) => resource("hold", name, { queue })));
@@ -217,10 +219,10 @@ async function ofError(
 
 /** Where a job of this kind goes by itself, as far as this process knows. */
 export function queueOfKind(
-  { hf, definition }: Pick<RouteContext, "hf" | "definition">,
+  { operator, definition }: Pick<RouteContext, "operator" | "definition">,
   name: string,
 ): string {
-  return definition(name)?.queue ?? operatorOf(hf).settings.route?.(name) ?? "default";
+  return definition(name)?.queue ?? operator.settings.route?.(name) ?? "default";
 }
 
 function placesOf(jobs: readonly { readonly queue: string; readonly name: string }[]): Place[] {
@@ -232,9 +234,27 @@ function distinct(resources: readonly Resource[]): readonly Resource[] {
   return [...new Map(resources.map((one) => [JSON.stringify([one.queue, one.name]), one])).values()];
 }
 
-/** An age is an instant only as of now, and says nothing of queues. */
-function withoutAge({ age: _, ...filter }: FilterJson): FilterJson {
-  return filter;
+/**
+ * The filter among the parameters of a list. An age is left out: it becomes an instant only when the route runs, and says
+ * nothing of queues.
+ */
+function filterIn(given: FilterJson): FilterJson {
+  const known = Object.entries(given).filter(([name]) => name !== "age" && name in FilterJson.properties);
+  return Object.fromEntries(known);
+}
+
+const mostWaiting = 100;
+
+/** Runs that wait for a signal: at most 100, and whether there are more. */
+export async function waitingFor(
+  { store, insight }: Pick<RouteContext, "store" | "insight">,
+  name: string,
+  key: string | null,
+): Promise<{ readonly jobs: readonly JobSummary[]; readonly more: boolean }> {
+  const topic = topicOf(checkName(name, "The name of a signal"), key ?? undefined);
+  const ids = await store.workflows.waitersFor(topic, mostWaiting + 1);
+  const { jobs } = await insight.browse({ ids }, { limit: ids.length, cursor: null });
+  return { jobs: jobs.slice(0, mostWaiting), more: ids.length > mostWaiting };
 }
 
 function tooMany(): ApiError {

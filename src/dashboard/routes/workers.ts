@@ -1,18 +1,17 @@
 /** Workers, and the kinds of jobs that they have registered. */
 import type { Holdfast } from "../../index.ts";
-import type { WorkerList } from "../api/contract.ts";
+import { WorkerList } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { workerLine } from "../api/shapes.ts";
-import { change, type Route } from "./route.ts";
+import { change, type Route, route } from "./route.ts";
 import { about } from "./targets.ts";
-import { operatorOf } from "../../operate/index.ts";
 
 /** Jobs whose names are asked for: of each worker, and of all. */
 const namedEach = 5;
 const namedInAll = 500;
 
 export const workersRoutes: readonly Route[] = [
-  {
+  route({
     method: "GET",
     path: "/workers",
     id: "listWorkers",
@@ -20,9 +19,9 @@ export const workersRoutes: readonly Route[] = [
       "Every live worker, and every holder of leases; who did each duty last; and workers that died in the last hour.",
     permission: "view",
     about: about.all("worker"),
-    answer: "WorkerList",
-    run: async ({ store, hf, insight }): Promise<WorkerList> => {
-      const now = operatorOf(hf).env.clock.now();
+    answer: WorkerList,
+    run: async ({ store, operator, hf, insight }) => {
+      const now = operator.env.clock.now();
       const [workers, duties, lost, failures, gauges] = await Promise.all([
         store.workers.list(),
         store.upkeep.duties(),
@@ -73,7 +72,7 @@ export const workersRoutes: readonly Route[] = [
         })),
       };
     },
-  },
+  }),
   change(
     {
       method: "POST",

@@ -11,6 +11,8 @@ import { describeFailure } from "../../jobs/failure.ts";
 import {
   bind,
   column,
+  composed,
+  MOST_COMPOSED,
   parse,
   tableNames,
   type Call,
@@ -93,6 +95,7 @@ export class Compiler {
   readonly #tables: Tables;
   readonly #statements: Statements;
   readonly #compiled = new Map<StatementName, Compiled>();
+  readonly #composed = new Map<string, Compiled>();
   /** The claims, with the table that they look in. */
   #recent: { readonly table: string; readonly compiled: Map<StatementName, Compiled> } | null = null;
   readonly #late: Compiled;
@@ -105,7 +108,7 @@ export class Compiler {
 
   /** `binary`: arrays as bytes. libpq's own driver, which a user's transaction may be on, takes text alone. */
   prepare(call: Call, binary = true): Prepared {
-    const { text, name, parsed } = this.#compile(call.name);
+    const { text, name, parsed } = this.#compile(call);
     return { text, name, values: values(parsed, call.params, binary) };
   }
 
@@ -125,13 +128,27 @@ export class Compiler {
     return { text, name, values: values(parsed, { ids, token: Number(token) }, true) };
   }
 
-  #compile(name: StatementName): Compiled {
+  #compile(call: Call): Compiled {
+    const { name } = call;
     const known = this.#compiled.get(name);
     if (known !== undefined) return known;
     const entry = this.#statements[name];
+    if (typeof entry === "function") return this.#compose(call);
     if (typeof entry !== "string") throw new TypeError(`${name}: one statement for each call in Postgres`);
     const fresh = compiled(entry);
     this.#compiled.set(name, fresh);
+    return fresh;
+  }
+
+  /** Without a name: the server plans it for its values, and no connection keeps every combination of a filter's fields. */
+  #compose(call: Call): Compiled {
+    const { key, text } = composed(this.#statements, call);
+    const known = this.#composed.get(key);
+    if (known !== undefined) return known;
+    const fresh = { ...compiled(text() as string), name: "" };
+    const [oldest] = this.#composed.keys();
+    if (oldest !== undefined && this.#composed.size >= MOST_COMPOSED) this.#composed.delete(oldest);
+    this.#composed.set(key, fresh);
     return fresh;
   }
 }

@@ -14,6 +14,8 @@ import { type Clock, during, systemClock } from "../../clock.ts";
 import { StateError, StoreError } from "../../errors.ts";
 import {
   bind,
+  composed,
+  MOST_COMPOSED,
   parse,
   type Call,
   type Params,
@@ -285,7 +287,7 @@ export class SqliteSession {
   }
 
   run(call: Call): Row[] {
-    const prepared = this.#prepare(call.name);
+    const prepared = this.#prepared.get(call.name) ?? this.#prepare(call);
     const first = prepared[0];
     if (prepared.length === 1 && first !== undefined) return runOne(first, call.params);
     const rows: Row[] = [];
@@ -295,10 +297,12 @@ export class SqliteSession {
     return rows;
   }
 
-  #prepare(name: Call["name"]): readonly Prepared[] {
-    const known = this.#prepared.get(name);
+  #prepare(call: Call): readonly Prepared[] {
+    const { key, text: compose } = composed(this.#statements, call);
+    const known = this.#prepared.get(key);
     if (known !== undefined) return known;
-    const entry = this.#statements[name];
+    const entry = compose();
+    if (key !== call.name) this.#dropOldest();
     const prepared = (typeof entry === "string" ? [entry] : entry).map((text) => {
       const parsed = parse(text);
       const list = parsed.slots.find((slot) => slot.column !== null)?.param ?? null;
@@ -312,8 +316,15 @@ export class SqliteSession {
         several: several === null ? null : this.handle.prepare(several),
       };
     });
-    this.#prepared.set(name, prepared);
+    this.#prepared.set(key, prepared);
     return prepared;
+  }
+
+  /** Makes room for a composed statement. */
+  #dropOldest(): void {
+    const kept = [...this.#prepared.keys()].filter((key) => key.includes(" "));
+    const [oldest] = kept;
+    if (oldest !== undefined && kept.length >= MOST_COMPOSED) this.#prepared.delete(oldest);
   }
 }
 

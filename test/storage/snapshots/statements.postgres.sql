@@ -800,6 +800,10 @@ select s.stop_requested_at is not null as stop, s.quiet_at,
     where c.session = $3::bigint group by c.token) each_claim) as claims
 from s;
 
+-- findSession
+-- with session
+select id from "holdfast"."session" where id = $1::bigint;
+
 -- closeSession
 -- with session, now
 with unclaimed as (
@@ -825,7 +829,8 @@ where s.id = $1::bigint;
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras',
         j.extras)::pg_catalog.text
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
+    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard, exists (select 1 from "holdfast"."step" e where
+        e.job = r.id) as stepped
   from "holdfast"."claim" c
   left join "holdfast"."session" s on s.id = c.session
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
@@ -848,7 +853,8 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras',
         j.extras)::pg_catalog.text
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
+    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard, exists (select 1 from "holdfast"."step" e where
+        e.job = r.id) as stepped
   from "holdfast"."claim" c
   left join "holdfast"."session" s on s.id = c.session
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
@@ -870,7 +876,8 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras',
         j.extras)::pg_catalog.text
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard
+    coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard, exists (select 1 from "holdfast"."step" e where
+        e.job = r.id) as stepped
   from "holdfast"."claim" c
   left join "holdfast"."session" s on s.id = c.session
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
@@ -1167,7 +1174,31 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
 from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
     "holdfast"."session" s on s.id = h.session where h.id = $2::pg_catalog.uuid) one limit 1;
 
--- list
+-- list, 1 of 2
+-- with now, limit
+select * from (
+  (
+select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress,
+    null::pg_catalog.text as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
+      j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
+      from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
+    "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $2::int)
+  union all
+  (
+select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+  null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
+      j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
+      "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
+    "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $2::int)
+) page order by id desc limit $2::int;
+
+-- list, 2 of 2
 -- with now, ids, states, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
 select * from (
   (
@@ -1180,24 +1211,21 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
 from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where
-  ($2::pg_catalog.uuid[] is null or r.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
+    "holdfast"."session" s on s.id = r.session where r.id = any($2::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or r.id < $13::pg_catalog.uuid) order by r.id desc
-        limit $14::int)
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0) and r.id < $13::pg_catalog.uuid order by r.id desc limit $14::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
@@ -1205,105 +1233,143 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
 from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where
-  ($2::pg_catalog.uuid[] is null or h.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or h.state = any($3::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or h.id < $13::pg_catalog.uuid) order by h.id desc
-        limit $14::int)
+    "holdfast"."session" s on s.id = h.session where h.id = any($2::pg_catalog.uuid[])
+    and h.state = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0) and h.id < $13::pg_catalog.uuid order by h.id desc limit $14::int)
 ) page order by id desc limit $14::int;
 
--- ids
--- with ids, states, now, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
+-- ids, 1 of 2
+-- with limit
 select id from (
   (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id =
       r.line
-    where
-  ($1::pg_catalog.uuid[] is null or r.id = any($1::pg_catalog.uuid[]))
-  and ($2::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($2::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or r.id > $13::pg_catalog.uuid) order by r.id limit
-        $14::int)
+    where true and true order by r.id limit $1::int)
   union all
   (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id =
       h.line
-    where
-  ($1::pg_catalog.uuid[] is null or h.id = any($1::pg_catalog.uuid[]))
-  and ($2::pg_catalog.text[] is null or h.state = any($2::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or h.id > $13::pg_catalog.uuid) order by h.id limit
-        $14::int)
+    where true and true order by h.id limit $1::int)
+) page order by id limit $1::int;
+
+-- ids, 2 of 2
+-- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
+select id from (
+  (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id =
+      r.line
+    where r.id = any($1::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0) and r.id > $13::pg_catalog.uuid order by r.id limit $14::int)
+  union all
+  (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id =
+      h.line
+    where h.id = any($1::pg_catalog.uuid[])
+    and h.state = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0) and h.id > $13::pg_catalog.uuid order by h.id limit $14::int)
 ) page order by id limit $14::int;
 
--- count
--- with ids, states, now, queues, names, lane, key, workflow, since, until, trace, search
+-- count, 1 of 2
 select
   (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l
-      on l.id = r.line where
-  ($1::pg_catalog.uuid[] is null or r.id = any($1::pg_catalog.uuid[]))
-  and ($2::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($2::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0))
+      on l.id = r.line where true)
   + (select pg_catalog.count(*) from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join
-      "holdfast"."line" l on l.id = h.line where
-  ($1::pg_catalog.uuid[] is null or h.id = any($1::pg_catalog.uuid[]))
-  and ($2::pg_catalog.text[] is null or h.state = any($2::pg_catalog.text[]))
-  and ($4::pg_catalog.text[] is null or l.queue = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.name = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text is null or j.lane = $6::pg_catalog.text)
-  and ($7::pg_catalog.text is null or j.key = $7::pg_catalog.text)
-  and ($8::pg_catalog.uuid is null or j.parent_id = $8::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0))
+      "holdfast"."line" l on l.id = h.line where true)
   as count;
 
--- listChildren
+-- count, 2 of 2
+-- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search
+select
+  (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l
+      on l.id = r.line where r.id = any($1::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0))
+  + (select pg_catalog.count(*) from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join
+      "holdfast"."line" l on l.id = h.line where h.id = any($1::pg_catalog.uuid[])
+    and h.state = any($3::pg_catalog.text[])
+    and l.queue = any($4::pg_catalog.text[])
+    and l.name = any($5::pg_catalog.text[])
+    and j.lane = $6::pg_catalog.text
+    and j.key = $7::pg_catalog.text
+    and j.parent_id = $8::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0))
+  as count;
+
+-- listChildren, 1 of 2
+-- with now, workflow, limit
+select * from (
+  (
+select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress,
+    null::pg_catalog.text as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
+      j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
+      from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
+from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $3::int)
+  union all
+  (
+select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+  null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
+      j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
+      "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
+from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $3::int)
+) page order by id desc limit $3::int;
+
+-- listChildren, 2 of 2
 -- with now, workflow, ids, states, queues, names, lane, key, since, until, trace, search, cursor, limit
 select * from (
   (
@@ -1318,24 +1384,21 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where
-  ($3::pg_catalog.uuid[] is null or r.id = any($3::pg_catalog.uuid[]))
-  and ($4::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
+      r.line left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($2::pg_catalog.uuid is null or j.parent_id = $2::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or r.id < $13::pg_catalog.uuid) order by r.id desc
-        limit $14::int)
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $2::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0) and r.id < $13::pg_catalog.uuid order by r.id desc limit $14::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
@@ -1345,115 +1408,164 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where
-  ($3::pg_catalog.uuid[] is null or h.id = any($3::pg_catalog.uuid[]))
-  and ($4::pg_catalog.text[] is null or h.state = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($2::pg_catalog.uuid is null or j.parent_id = $2::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or h.id < $13::pg_catalog.uuid) order by h.id desc
-        limit $14::int)
+      h.line left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $2::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0) and h.id < $13::pg_catalog.uuid order by h.id desc limit $14::int)
 ) page order by id desc limit $14::int;
 
--- idsOfChildren
--- with workflow, ids, states, now, queues, names, lane, key, since, until, trace, search, cursor, limit
+-- idsOfChildren, 1 of 2
+-- with workflow, limit
 select id from (
   (select r.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
       r.line
-    where
-  ($2::pg_catalog.uuid[] is null or r.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($1::pg_catalog.uuid is null or j.parent_id = $1::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or r.id > $13::pg_catalog.uuid) order by r.id limit
-        $14::int)
+    where true and true order by r.id limit $2::int)
   union all
   (select h.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
       h.line
-    where
-  ($2::pg_catalog.uuid[] is null or h.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or h.state = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($1::pg_catalog.uuid is null or j.parent_id = $1::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0) and ($13::pg_catalog.uuid is null or h.id > $13::pg_catalog.uuid) order by h.id limit
-        $14::int)
+    where true and true order by h.id limit $2::int)
+) page order by id limit $2::int;
+
+-- idsOfChildren, 2 of 2
+-- with workflow, ids, now, states, queues, names, lane, key, since, until, trace, search, cursor, limit
+select id from (
+  (select r.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line
+    where r.id = any($2::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $1::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0) and r.id > $13::pg_catalog.uuid order by r.id limit $14::int)
+  union all
+  (select h.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line
+    where h.id = any($2::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $1::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0) and h.id > $13::pg_catalog.uuid order by h.id limit $14::int)
 ) page order by id limit $14::int;
 
--- countChildren
--- with workflow, ids, states, now, queues, names, lane, key, since, until, trace, search
+-- countChildren, 1 of 2
+-- with workflow
 select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where
-  ($2::pg_catalog.uuid[] is null or r.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($1::pg_catalog.uuid is null or j.parent_id = $1::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $12::pg_catalog.text) > 0))
+      r.line where true)
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where
-  ($2::pg_catalog.uuid[] is null or h.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or h.state = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($1::pg_catalog.uuid is null or j.parent_id = $1::pg_catalog.uuid)
-  and ($9::bigint is null or j.created_at >= $9::bigint)
-  and ($10::bigint is null or j.created_at < $10::bigint)
-  and ($11::pg_catalog.text is null or j.extras like $11::pg_catalog.text)
-  and ($12::pg_catalog.text is null or strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $12::pg_catalog.text) > 0))
+      h.line where true)
   as count;
 
--- listMembers
+-- countChildren, 2 of 2
+-- with workflow, ids, now, states, queues, names, lane, key, since, until, trace, search
+select
+  (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
+      0) c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line where r.id = any($2::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $1::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $12::pg_catalog.text) > 0))
+  + (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
+      0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line where h.id = any($2::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $1::pg_catalog.uuid
+    and j.created_at >= $9::bigint
+    and j.created_at < $10::bigint
+    and j.extras like $11::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $12::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $12::pg_catalog.text) > 0))
+  as count;
+
+-- listMembers, 1 of 2
+-- with now, batch, limit
+select * from (
+  (
+select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress,
+    null::pg_catalog.text as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
+      j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
+      from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
+from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $3::int)
+  union all
+  (
+select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+  null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
+      j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
+      "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
+from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $3::int)
+) page order by id desc limit $3::int;
+
+-- listMembers, 2 of 2
 -- with now, batch, ids, states, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
 select * from (
   (
@@ -1468,24 +1580,21 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where
-  ($3::pg_catalog.uuid[] is null or r.id = any($3::pg_catalog.uuid[]))
-  and ($4::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
+      r.line left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $13::pg_catalog.text) > 0) and ($14::pg_catalog.uuid is null or r.id < $14::pg_catalog.uuid) order by r.id desc
-        limit $15::int)
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $13::pg_catalog.text) > 0) and r.id < $14::pg_catalog.uuid order by r.id desc limit $15::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
@@ -1495,112 +1604,133 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where
-  ($3::pg_catalog.uuid[] is null or h.id = any($3::pg_catalog.uuid[]))
-  and ($4::pg_catalog.text[] is null or h.state = any($4::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $13::pg_catalog.text) > 0) and ($14::pg_catalog.uuid is null or h.id < $14::pg_catalog.uuid) order by h.id desc
-        limit $15::int)
+      h.line left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $13::pg_catalog.text) > 0) and h.id < $14::pg_catalog.uuid order by h.id desc limit $15::int)
 ) page order by id desc limit $15::int;
 
--- idsOfMembers
--- with batch, ids, states, now, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
+-- idsOfMembers, 1 of 2
+-- with batch, limit
 select id from (
   (select r.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
       r.line
-    where
-  ($2::pg_catalog.uuid[] is null or r.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $13::pg_catalog.text) > 0) and ($14::pg_catalog.uuid is null or r.id > $14::pg_catalog.uuid) order by r.id limit
-        $15::int)
+    where true and true order by r.id limit $2::int)
   union all
   (select h.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
       h.line
-    where
-  ($2::pg_catalog.uuid[] is null or h.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or h.state = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $13::pg_catalog.text) > 0) and ($14::pg_catalog.uuid is null or h.id > $14::pg_catalog.uuid) order by h.id limit
-        $15::int)
+    where true and true order by h.id limit $2::int)
+) page order by id limit $2::int;
+
+-- idsOfMembers, 2 of 2
+-- with batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
+select id from (
+  (select r.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line
+    where r.id = any($2::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $13::pg_catalog.text) > 0) and r.id > $14::pg_catalog.uuid order by r.id limit $15::int)
+  union all
+  (select h.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line
+    where h.id = any($2::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $13::pg_catalog.text) > 0) and h.id > $14::pg_catalog.uuid order by h.id limit $15::int)
 ) page order by id limit $15::int;
 
--- countMembers
--- with batch, ids, states, now, queues, names, lane, key, workflow, since, until, trace, search
+-- countMembers, 1 of 2
+-- with batch
 select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0)
       c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where
-  ($2::pg_catalog.uuid[] is null or r.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000
-      then 'waiting'
-  when r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
-        $13::pg_catalog.text) > 0))
+      r.line where true)
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
   cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where
-  ($2::pg_catalog.uuid[] is null or h.id = any($2::pg_catalog.uuid[]))
-  and ($3::pg_catalog.text[] is null or h.state = any($3::pg_catalog.text[]))
-  and ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[]))
-  and ($6::pg_catalog.text[] is null or l.name = any($6::pg_catalog.text[]))
-  and ($7::pg_catalog.text is null or j.lane = $7::pg_catalog.text)
-  and ($8::pg_catalog.text is null or j.key = $8::pg_catalog.text)
-  and ($9::pg_catalog.uuid is null or j.parent_id = $9::pg_catalog.uuid)
-  and ($10::bigint is null or j.created_at >= $10::bigint)
-  and ($11::bigint is null or j.created_at < $11::bigint)
-  and ($12::pg_catalog.text is null or j.extras like $12::pg_catalog.text)
-  and ($13::pg_catalog.text is null or strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
-    or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
-        $13::pg_catalog.text) > 0))
+      h.line where true)
+  as count;
+
+-- countMembers, 2 of 2
+-- with batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search
+select
+  (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0)
+      c
+  cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      r.line where r.id = any($2::pg_catalog.uuid[])
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
+          $13::pg_catalog.text) > 0))
+  + (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset
+      0) c
+  cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
+      h.line where h.id = any($2::pg_catalog.uuid[])
+    and h.state = any($4::pg_catalog.text[])
+    and l.queue = any($5::pg_catalog.text[])
+    and l.name = any($6::pg_catalog.text[])
+    and j.lane = $7::pg_catalog.text
+    and j.key = $8::pg_catalog.text
+    and j.parent_id = $9::pg_catalog.uuid
+    and j.created_at >= $10::bigint
+    and j.created_at < $11::bigint
+    and j.extras like $12::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $13::pg_catalog.text) > 0
+      or strpos(lower(j.context collate "C"), $13::pg_catalog.text) > 0 or strpos(lower(h.errors collate "C"),
+          $13::pg_catalog.text) > 0))
   as count;
 
 -- lockQueued
@@ -2365,30 +2495,32 @@ delete from "holdfast"."event" where id < $2::pg_catalog.uuid;
 
 -- recordSteps
 -- with rows.job, rows.token, rows.name, rows.seq, rows.place, rows.kind, rows.state, rows.attempt, rows.tries,
---     rows.took, rows.wakeIn, rows.undo, rows.fails, rows.given, rows.output, rows.error, rows.label, session, now
+--     rows.took, rows.wakeIn, rows.undo, rows.fails, rows.given, rows.output, rows.error, rows.label, rows.after, session,
+--     now
 with n as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.text[], $4::int[], $5::int[],
       $6::pg_catalog.text[],
     $7::pg_catalog.text[], $8::int[], $9::int[], $10::bigint[], $11::bigint[], $12::pg_catalog.bool[], $13::int[],
         $14::int[],
-    $15::pg_catalog.text[], $16::pg_catalog.text[], $17::pg_catalog.text[])
+    $15::pg_catalog.text[], $16::pg_catalog.text[], $17::pg_catalog.text[], $18::pg_catalog.text[])
     as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error,
-        label)
+        label, after)
 ),
 held as materialized (
   select r.id, r.token from "holdfast"."ready" r where r.id = any($1::pg_catalog.uuid[]) and r.token = any($2::bigint[])
-      and r.session = $18::bigint and exists (select 1 from "holdfast"."session" s where s.id = $18::bigint and
-      s.lease_until > coalesce($19::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
+      and r.session = $19::bigint and exists (select 1 from "holdfast"."session" s where s.id = $19::bigint and
+      s.lease_until > coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
   order by r.id for share
 )
 insert into "holdfast"."step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
     topic, child, undo, fails, given, output, error, label)
-select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, coalesce($19::bigint, (extract(epoch from
+select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, coalesce($20::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint) - n.took,
-  case when n.state <> 'open' then coalesce($19::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-      end, coalesce($19::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + n.wake_in, null, null,
+  case when n.state <> 'open' then coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+      end, coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + n.wake_in, null, null,
       n.undo, n.fails, n.given, n.output, n.error, n.label
-from n join held h on h.id = n.job and h.token = n.token
+from n join held h on h.id = n.job and h.token = n.token where (n.after is null or exists (select 1 from
+    "holdfast"."step" w where w.job = n.job and w.name = n.after and w.state <> 'open'))
 on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
     = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
@@ -2460,44 +2592,48 @@ select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at,
 select job as id, label from "holdfast"."step" where job = any($1::pg_catalog.uuid[]) and name = '$machine';
 
 -- holdRow
--- with id, token, session, now
+-- with id, token, session, now, after
 select r.id from "holdfast"."ready" r where r.id = $1::pg_catalog.uuid and r.token = $2::bigint and r.session =
     $3::bigint and exists (select 1 from "holdfast"."session" s where s.id = $3::bigint and s.lease_until >
-    coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) for update;
+    coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) and ($5::pg_catalog.text is null
+    or exists (select 1 from "holdfast"."step" w where w.job = r.id and w.name = $5::pg_catalog.text and w.state <>
+    'open')) for update;
 
 -- nameChild
 -- with child, id, name
 update "holdfast"."step" set child = $1::pg_catalog.uuid where job = $2::pg_catalog.uuid and name = $3;
 
 -- suspend
--- with rows.id, rows.token, rows.at, rows.waits, rows.attempt, rows.open, rows.every, now, spent, session
+-- with rows.id, rows.token, rows.at, rows.waits, rows.attempt, rows.open, rows.every, rows.signals, now, spent, session
 with t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::bigint[], $4::pg_catalog.text[], $5::int[],
-    $6::int[], $7::pg_catalog.bool[]) as t (id, token, at, waits, attempt, open, every)
+    $6::int[], $7::pg_catalog.bool[], $8::int[]) as t (id, token, at, waits, attempt, open, every, signals)
 ),
 u as materialized (
   select t.*,
     case when t.open > 0 then (select pg_catalog.count(*)::int from "holdfast"."dependency" d where d.job = t.id and
         d.step is not null and d.state is null) end as unmet,
-    t.waits = 'signal' and exists (
+    -- A wait that a replica that lagged never got: no signal would ever find it.
+    t.waits = 'signal' and ((select pg_catalog.count(*) from "holdfast"."step" w where w.job = t.id and w.state = 'open'
+        and w.topic is not null) < t.signals or exists (
       select 1 from "holdfast"."step" w join "holdfast"."signal" g on g.topic = w.topic and g.expires_at >
-          coalesce($8::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-      where w.job = t.id and w.state = 'open' and w.topic is not null) as signalled
+          coalesce($9::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+      where w.job = t.id and w.state = 'open' and w.topic is not null)) as signalled
   from t
 ),
-spent as (delete from "holdfast"."claim" c where c.token = any($9::bigint[]) and c.session = $10::bigint and exists
-    (select 1 from "holdfast"."session" s where s.id = $10::bigint and s.lease_until > coalesce($8::bigint,
+spent as (delete from "holdfast"."claim" c where c.token = any($10::bigint[]) and c.session = $11::bigint and exists
+    (select 1 from "holdfast"."session" s where s.id = $11::bigint and s.lease_until > coalesce($9::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
 update "holdfast"."ready" r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted =
     null, note = null, wish = null, waits = u.waits,
   pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
-  run_at = case when u.signalled then coalesce($8::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-    when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then coalesce($8::bigint,
+  run_at = case when u.signalled then coalesce($9::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+    when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then coalesce($9::bigint,
         (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-    else greatest(coalesce(u.at, 8633688480000000), coalesce($8::bigint, (extract(epoch from statement_timestamp()) *
+    else greatest(coalesce(u.at, 8633688480000000), coalesce($9::bigint, (extract(epoch from statement_timestamp()) *
         1000.0)::bigint)) end
-from u where r.id = any($1::pg_catalog.uuid[]) and r.id = u.id and r.token = u.token and r.session = $10::bigint and
-    exists (select 1 from "holdfast"."session" s where s.id = $10::bigint and s.lease_until > coalesce($8::bigint,
+from u where r.id = any($1::pg_catalog.uuid[]) and r.id = u.id and r.token = u.token and r.session = $11::bigint and
+    exists (select 1 from "holdfast"."session" s where s.id = $11::bigint and s.lease_until > coalesce($9::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
 returning r.id;
 
@@ -2507,7 +2643,7 @@ select pg_advisory_xact_lock(hashtextextended(topic, 7::bigint)) from (
   select distinct topic from pg_catalog.unnest($1::pg_catalog.text[]) as topic order by 1) o;
 
 -- takeSignal
--- with id, token, session, now, name, topic, wakeIn, seq, place, attempt, fails, given
+-- with id, token, session, now, name, topic, wakeIn, seq, place, attempt, fails, given, after
 with
 held as materialized (
   select r.id from "holdfast"."ready" r where r.id = $1::pg_catalog.uuid and r.token = $2::bigint and r.session =
@@ -2542,7 +2678,8 @@ taken as (
     case when o.over and not exists (select 1 from got) then 'timeout' end
   from held h, known k, lateral (select exists (select 1 from got) or coalesce(k.wake_at <= coalesce($4::bigint,
       (extract(epoch from statement_timestamp()) * 1000.0)::bigint), false) as over) o
-  where not exists (select 1 from ended)
+  where not exists (select 1 from ended) and ($13::pg_catalog.text is null or exists (select 1 from "holdfast"."step" w
+      where w.job = h.id and w.name = $13::pg_catalog.text and w.state <> 'open'))
 on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
     = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
@@ -2868,9 +3005,26 @@ delete from "holdfast"."batch" where id = any(array(
   order by b.id limit $2::int
 )) returning id;
 
--- browseLive
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search, limit
+-- browseLive, 1 of 2
+-- with now, scan, limit
+with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where true order by r.id
+      desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseLive, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -2883,46 +3037,67 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $7::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseHeld
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search, limit
+-- browseHeld, 1 of 2
+-- with now, scan, limit
+with walked as materialized (
+  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
+      pg_catalog.unnest(c.ids) as o (id)
+  cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where true
+      order by r.id desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseHeld, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (
   select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -2937,46 +3112,65 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $7::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseTroubled
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search, limit
+-- browseTroubled, 1 of 2
+-- with now, scan, limit
+with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
+      null and true order by r.id desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseTroubled, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -2989,47 +3183,61 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $7::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseEnded
--- with cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, now, worker, error, deep, lane, key, since, until, workflow, trace, search,
---     limit
+-- browseEnded, 1 of 2
+-- with scan, limit
+with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
+    from "holdfast"."history" h where true order by h.id desc limit $1::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $2::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseEnded, 2 of 2
+-- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
     from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id desc limit
     $3::int),
@@ -3039,48 +3247,62 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $6::pg_catalog.uuid and ($7::pg_catalog.text[] is null or w.state = any($7::pg_catalog.text[]))
-    and (($8::pg_catalog.text[] is null and $9::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($8::pg_catalog.text[] is null or l.queue = any($8::pg_catalog.text[])) and ($9::pg_catalog.text[] is null or
-        l.name = any($9::pg_catalog.text[]))))
-    and ($10::pg_catalog.text is null or w.error_group = $10::pg_catalog.text)
-    and (not $11::pg_catalog.bool or w.error_group is not null)
-    and ($12::bigint is null or w.attempt >= $12::bigint) and ($13::bigint is null or w.attempt <= $13::bigint)
-    and ($14::bigint is null or w.ended_at >= $14::bigint) and ($15::bigint is null or w.ended_at <= $15::bigint)
-    and (($16::bigint is null and $17::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($18::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($16::bigint, 0) and coalesce($17::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."history" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from
-              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0
+  where w.id >= $6::pg_catalog.uuid
+    and w.state = any($7::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and l.name = any($9::pg_catalog.text[]))
+    and w.error_group = $10::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $11::bigint
+    and w.attempt <= $12::bigint
+    and w.ended_at >= $13::bigint
+    and w.ended_at <= $14::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from
+              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0
               offset 0))
-        and case when $4::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $6::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseUnhappy
--- with cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, now, worker, error, deep, lane, key, since, until, workflow, trace, search,
---     limit
+-- browseUnhappy, 1 of 2
+-- with scan, limit
+with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
+    from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $2::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseUnhappy, 2 of 2
+-- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
     from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order
     by h.id desc limit $3::int),
@@ -3090,47 +3312,72 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $6::pg_catalog.uuid and ($7::pg_catalog.text[] is null or w.state = any($7::pg_catalog.text[]))
-    and (($8::pg_catalog.text[] is null and $9::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($8::pg_catalog.text[] is null or l.queue = any($8::pg_catalog.text[])) and ($9::pg_catalog.text[] is null or
-        l.name = any($9::pg_catalog.text[]))))
-    and ($10::pg_catalog.text is null or w.error_group = $10::pg_catalog.text)
-    and (not $11::pg_catalog.bool or w.error_group is not null)
-    and ($12::bigint is null or w.attempt >= $12::bigint) and ($13::bigint is null or w.attempt <= $13::bigint)
-    and ($14::bigint is null or w.ended_at >= $14::bigint) and ($15::bigint is null or w.ended_at <= $15::bigint)
-    and (($16::bigint is null and $17::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($18::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($16::bigint, 0) and coalesce($17::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."history" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from
-              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0
+  where w.id >= $6::pg_catalog.uuid
+    and w.state = any($7::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and l.name = any($9::pg_catalog.text[]))
+    and w.error_group = $10::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $11::bigint
+    and w.attempt <= $12::bigint
+    and w.ended_at >= $13::bigint
+    and w.ended_at <= $14::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from
+              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0
               offset 0))
-        and case when $4::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $6::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseChildren
--- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin,
---     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, trace, search, limit
+-- browseChildren, 1 of 2
+-- with now, workflow, scan, limit
+with walked as materialized (
+  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
+      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
+    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+        coalesce(r.session, h.session) as session,
+    coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+  from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and true order by p.id desc limit
+      $3::int) c
+  left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
+  left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseChildren, 2 of 2
+-- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
+--     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search, limit
 with walked as materialized (
   select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
       then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -3149,49 +3396,49 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $8::pg_catalog.uuid and ($9::pg_catalog.text[] is null or w.state = any($9::pg_catalog.text[]))
-    and (($10::pg_catalog.text[] is null and $11::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($10::pg_catalog.text[] is null or l.queue = any($10::pg_catalog.text[])) and ($11::pg_catalog.text[] is null
-        or l.name = any($11::pg_catalog.text[]))))
-    and ($12::pg_catalog.text is null or w.error_group = $12::pg_catalog.text)
-    and (not $13::pg_catalog.bool or w.error_group is not null)
-    and ($14::bigint is null or w.attempt >= $14::bigint) and ($15::bigint is null or w.attempt <= $15::bigint)
-    and ($16::bigint is null or w.ended_at >= $16::bigint) and ($17::bigint is null or w.ended_at <= $17::bigint)
-    and (($18::bigint is null and $19::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($18::bigint, 0) and coalesce($19::bigint, 9007199254740991)))
-    and ($20::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $20::pg_catalog.text or s.name = $20::pg_catalog.text))
-    and ($21::pg_catalog.text is null or exists (select 1 from (select id, errors from "holdfast"."ready" union all
-        select id, errors from "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"),
-        $21::pg_catalog.text) > 0 offset 0))
-    and (not $22::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($23::pg_catalog.text is null or j.lane = $23::pg_catalog.text) and ($24::pg_catalog.text is null or j.key =
-            $24::pg_catalog.text)
-        and ($25::bigint is null or j.created_at >= $25::bigint) and ($26::bigint is null or j.created_at < $26::bigint)
-        and ($2::pg_catalog.uuid is null or j.parent_id = $2::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
+  where w.id >= $8::pg_catalog.uuid
+    and w.state = any($9::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and l.name = any($11::pg_catalog.text[]))
+    and w.error_group = $12::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $13::bigint
+    and w.attempt <= $14::bigint
+    and w.ended_at >= $15::bigint
+    and w.ended_at <= $16::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $17::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $18::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $19::pg_catalog.text or s.name =
+        $19::pg_catalog.text)
+    and exists (select 1 from (select id, errors from "holdfast"."ready" union all select id, errors from
+        "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0
+        offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $21::pg_catalog.text
+    and j.key = $22::pg_catalog.text
+    and j.created_at >= $23::bigint
+    and j.created_at < $24::bigint
+    and j.parent_id = $2::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
               from "holdfast"."ready" union all select id, errors from "holdfast"."history") e where e.id = w.id and
-              strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $6::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+              strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $27::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $8::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseNamed
--- with now, ids, workflow, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying,
---     attemptMin, attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, trace,
---     search, limit
+-- browseNamed, 1 of 2
+-- with now, ids, scan, limit
 with walked as materialized (
   select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
       then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -3201,10 +3448,33 @@ with walked as materialized (
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from
-    "holdfast"."job" p where p.id = any($2::pg_catalog.uuid[]) and ($3::pg_catalog.uuid is null or p.parent_id =
-        $3::pg_catalog.uuid)
-    and ($4::pg_catalog.uuid is null or exists (select 1 from "holdfast"."member" m where m.batch = $4::pg_catalog.uuid
-        and m.id = p.id)) and p.id < least($5::pg_catalog.uuid, $6::pg_catalog.uuid) order by p.id desc limit $7::int) c
+    "holdfast"."job" p where p.id = any($2::pg_catalog.uuid[]) and true and true order by p.id desc limit $3::int) c
+  left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
+  left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseNamed, 2 of 2
+-- with now, ids, workflow, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin,
+--     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search, limit
+with walked as materialized (
+  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
+      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
+    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+        coalesce(r.session, h.session) as session,
+    coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+  from (select p.id from
+    "holdfast"."job" p where p.id = any($2::pg_catalog.uuid[]) and p.parent_id = $3::pg_catalog.uuid
+    and exists (select 1 from "holdfast"."member" m where m.batch = $4::pg_catalog.uuid and m.id = p.id) and p.id <
+        least($5::pg_catalog.uuid, $6::pg_catalog.uuid) order by p.id desc limit $7::int) c
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 wanted as materialized (
@@ -3213,49 +3483,73 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $10::pg_catalog.uuid and ($11::pg_catalog.text[] is null or w.state = any($11::pg_catalog.text[]))
-    and (($12::pg_catalog.text[] is null and $13::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($12::pg_catalog.text[] is null or l.queue = any($12::pg_catalog.text[])) and ($13::pg_catalog.text[] is null
-        or l.name = any($13::pg_catalog.text[]))))
-    and ($14::pg_catalog.text is null or w.error_group = $14::pg_catalog.text)
-    and (not $15::pg_catalog.bool or w.error_group is not null)
-    and ($16::bigint is null or w.attempt >= $16::bigint) and ($17::bigint is null or w.attempt <= $17::bigint)
-    and ($18::bigint is null or w.ended_at >= $18::bigint) and ($19::bigint is null or w.ended_at <= $19::bigint)
-    and (($20::bigint is null and $21::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($20::bigint, 0) and coalesce($21::bigint, 9007199254740991)))
-    and ($22::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $22::pg_catalog.text or s.name = $22::pg_catalog.text))
-    and ($23::pg_catalog.text is null or exists (select 1 from (select id, errors from "holdfast"."ready" union all
-        select id, errors from "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"),
-        $23::pg_catalog.text) > 0 offset 0))
-    and (not $24::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($25::pg_catalog.text is null or j.lane = $25::pg_catalog.text) and ($26::pg_catalog.text is null or j.key =
-            $26::pg_catalog.text)
-        and ($27::bigint is null or j.created_at >= $27::bigint) and ($28::bigint is null or j.created_at < $28::bigint)
-        and ($3::pg_catalog.uuid is null or j.parent_id = $3::pg_catalog.uuid)
-        and ($29::pg_catalog.text is null or j.extras like $29::pg_catalog.text)
-        and ($30::pg_catalog.text is null or strpos(lower(j.input collate "C"), $30::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $30::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
+  where w.id >= $10::pg_catalog.uuid
+    and w.state = any($11::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($12::pg_catalog.text[])
+    and l.name = any($13::pg_catalog.text[]))
+    and w.error_group = $14::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $15::bigint
+    and w.attempt <= $16::bigint
+    and w.ended_at >= $17::bigint
+    and w.ended_at <= $18::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $19::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $20::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $21::pg_catalog.text or s.name =
+        $21::pg_catalog.text)
+    and exists (select 1 from (select id, errors from "holdfast"."ready" union all select id, errors from
+        "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"), $22::pg_catalog.text) > 0
+        offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $23::pg_catalog.text
+    and j.key = $24::pg_catalog.text
+    and j.created_at >= $25::bigint
+    and j.created_at < $26::bigint
+    and j.parent_id = $3::pg_catalog.uuid
+    and j.extras like $27::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
               from "holdfast"."ready" union all select id, errors from "holdfast"."history") e where e.id = w.id and
-              strpos(lower(e.errors collate "C"), $30::pg_catalog.text) > 0 offset 0))
-        and case when $8::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+              strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $31::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $29::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $10::pg_catalog.uuid),
     (select pg_catalog.count(*) from walked);
 
--- browseMembers
--- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin,
---     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace,
---     search, limit
+-- browseMembers, 1 of 2
+-- with now, batch, scan, limit
+with walked as materialized (
+  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
+      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
+    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+        coalesce(r.session, h.session) as session,
+    coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+  from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and true order by p.id desc limit
+      $3::int) c
+  left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
+  left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
+union all
+select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
+    from walked);
+
+-- browseMembers, 2 of 2
+-- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
+--     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (
   select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
       then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -3274,48 +3568,66 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $8::pg_catalog.uuid and ($9::pg_catalog.text[] is null or w.state = any($9::pg_catalog.text[]))
-    and (($10::pg_catalog.text[] is null and $11::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($10::pg_catalog.text[] is null or l.queue = any($10::pg_catalog.text[])) and ($11::pg_catalog.text[] is null
-        or l.name = any($11::pg_catalog.text[]))))
-    and ($12::pg_catalog.text is null or w.error_group = $12::pg_catalog.text)
-    and (not $13::pg_catalog.bool or w.error_group is not null)
-    and ($14::bigint is null or w.attempt >= $14::bigint) and ($15::bigint is null or w.attempt <= $15::bigint)
-    and ($16::bigint is null or w.ended_at >= $16::bigint) and ($17::bigint is null or w.ended_at <= $17::bigint)
-    and (($18::bigint is null and $19::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($18::bigint, 0) and coalesce($19::bigint, 9007199254740991)))
-    and ($20::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $20::pg_catalog.text or s.name = $20::pg_catalog.text))
-    and ($21::pg_catalog.text is null or exists (select 1 from (select id, errors from "holdfast"."ready" union all
-        select id, errors from "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"),
-        $21::pg_catalog.text) > 0 offset 0))
-    and (not $22::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($23::pg_catalog.text is null or j.lane = $23::pg_catalog.text) and ($24::pg_catalog.text is null or j.key =
-            $24::pg_catalog.text)
-        and ($25::bigint is null or j.created_at >= $25::bigint) and ($26::bigint is null or j.created_at < $26::bigint)
-        and ($27::pg_catalog.uuid is null or j.parent_id = $27::pg_catalog.uuid)
-        and ($28::pg_catalog.text is null or j.extras like $28::pg_catalog.text)
-        and ($29::pg_catalog.text is null or strpos(lower(j.input collate "C"), $29::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $29::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
+  where w.id >= $8::pg_catalog.uuid
+    and w.state = any($9::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and l.name = any($11::pg_catalog.text[]))
+    and w.error_group = $12::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $13::bigint
+    and w.attempt <= $14::bigint
+    and w.ended_at >= $15::bigint
+    and w.ended_at <= $16::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $17::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $18::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $19::pg_catalog.text or s.name =
+        $19::pg_catalog.text)
+    and exists (select 1 from (select id, errors from "holdfast"."ready" union all select id, errors from
+        "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0
+        offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $21::pg_catalog.text
+    and j.key = $22::pg_catalog.text
+    and j.created_at >= $23::bigint
+    and j.created_at < $24::bigint
+    and j.parent_id = $25::pg_catalog.uuid
+    and j.extras like $26::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $27::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $27::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
               from "holdfast"."ready" union all select id, errors from "holdfast"."history") e where e.id = w.id and
-              strpos(lower(e.errors collate "C"), $29::pg_catalog.text) > 0 offset 0))
-        and case when $6::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+              strpos(lower(e.errors collate "C"), $27::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
-(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $30::int)
+(select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $28::int)
 union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $8::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- tallyLive
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search
+-- tallyLive, 1 of 2
+-- with now, scan
+with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where true order by r.id
+      desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyLive, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -3328,45 +3640,65 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
--- tallyHeld
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search
+-- tallyHeld, 1 of 2
+-- with now, scan
+with walked as materialized (
+  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
+      pg_catalog.unnest(c.ids) as o (id)
+  cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where true
+      order by r.id desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyHeld, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (
   select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -3381,45 +3713,63 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
--- tallyTroubled
--- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace, search
+-- tallyTroubled, 1 of 2
+-- with now, scan
+with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
+      null and true order by r.id desc limit $2::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyTroubled, 2 of 2
+-- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -3432,45 +3782,59 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $7::pg_catalog.uuid and ($8::pg_catalog.text[] is null or w.state = any($8::pg_catalog.text[]))
-    and (($9::pg_catalog.text[] is null and $10::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($9::pg_catalog.text[] is null or l.queue = any($9::pg_catalog.text[])) and ($10::pg_catalog.text[] is null or
-        l.name = any($10::pg_catalog.text[]))))
-    and ($11::pg_catalog.text is null or w.error_group = $11::pg_catalog.text)
-    and (not $12::pg_catalog.bool or w.error_group is not null)
-    and ($13::bigint is null or w.attempt >= $13::bigint) and ($14::bigint is null or w.attempt <= $14::bigint)
-    and ($15::bigint is null or w.ended_at >= $15::bigint) and ($16::bigint is null or w.ended_at <= $16::bigint)
-    and (($17::bigint is null and $18::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($17::bigint, 0) and coalesce($18::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."ready" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
-              e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $5::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+  where w.id >= $7::pg_catalog.uuid
+    and w.state = any($8::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and l.name = any($10::pg_catalog.text[]))
+    and w.error_group = $11::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $12::bigint
+    and w.attempt <= $13::bigint
+    and w.ended_at >= $14::bigint
+    and w.ended_at <= $15::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."ready" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from "holdfast"."ready"
+              e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
--- tallyEnded
--- with cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, now, worker, error, deep, lane, key, since, until, workflow, trace, search
+-- tallyEnded, 1 of 2
+-- with scan
+with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
+    from "holdfast"."history" h where true order by h.id desc limit $1::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyEnded, 2 of 2
+-- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
     from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id desc limit
     $3::int),
@@ -3480,46 +3844,60 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $6::pg_catalog.uuid and ($7::pg_catalog.text[] is null or w.state = any($7::pg_catalog.text[]))
-    and (($8::pg_catalog.text[] is null and $9::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($8::pg_catalog.text[] is null or l.queue = any($8::pg_catalog.text[])) and ($9::pg_catalog.text[] is null or
-        l.name = any($9::pg_catalog.text[]))))
-    and ($10::pg_catalog.text is null or w.error_group = $10::pg_catalog.text)
-    and (not $11::pg_catalog.bool or w.error_group is not null)
-    and ($12::bigint is null or w.attempt >= $12::bigint) and ($13::bigint is null or w.attempt <= $13::bigint)
-    and ($14::bigint is null or w.ended_at >= $14::bigint) and ($15::bigint is null or w.ended_at <= $15::bigint)
-    and (($16::bigint is null and $17::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($18::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($16::bigint, 0) and coalesce($17::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."history" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from
-              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0
+  where w.id >= $6::pg_catalog.uuid
+    and w.state = any($7::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and l.name = any($9::pg_catalog.text[]))
+    and w.error_group = $10::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $11::bigint
+    and w.attempt <= $12::bigint
+    and w.ended_at >= $13::bigint
+    and w.ended_at <= $14::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from
+              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0
               offset 0))
-        and case when $4::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $6::pg_catalog.uuid);
 
--- tallyUnhappy
--- with cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin, attemptMax,
---     endedMin, endedMax, ranMin, ranMax, now, worker, error, deep, lane, key, since, until, workflow, trace, search
+-- tallyUnhappy, 1 of 2
+-- with scan
+with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
+    from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyUnhappy, 2 of 2
+-- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
+--     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
     from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order
     by h.id desc limit $3::int),
@@ -3529,46 +3907,70 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $6::pg_catalog.uuid and ($7::pg_catalog.text[] is null or w.state = any($7::pg_catalog.text[]))
-    and (($8::pg_catalog.text[] is null and $9::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($8::pg_catalog.text[] is null or l.queue = any($8::pg_catalog.text[])) and ($9::pg_catalog.text[] is null or
-        l.name = any($9::pg_catalog.text[]))))
-    and ($10::pg_catalog.text is null or w.error_group = $10::pg_catalog.text)
-    and (not $11::pg_catalog.bool or w.error_group is not null)
-    and ($12::bigint is null or w.attempt >= $12::bigint) and ($13::bigint is null or w.attempt <= $13::bigint)
-    and ($14::bigint is null or w.ended_at >= $14::bigint) and ($15::bigint is null or w.ended_at <= $15::bigint)
-    and (($16::bigint is null and $17::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($18::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($16::bigint, 0) and coalesce($17::bigint, 9007199254740991)))
-    and ($19::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $19::pg_catalog.text or s.name = $19::pg_catalog.text))
-    and ($20::pg_catalog.text is null or exists (select 1 from "holdfast"."history" e where e.id = w.id and
-        strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0 offset 0))
-    and (not $21::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($22::pg_catalog.text is null or j.lane = $22::pg_catalog.text) and ($23::pg_catalog.text is null or j.key =
-            $23::pg_catalog.text)
-        and ($24::bigint is null or j.created_at >= $24::bigint) and ($25::bigint is null or j.created_at < $25::bigint)
-        and ($26::pg_catalog.uuid is null or j.parent_id = $26::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from
-              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0
+  where w.id >= $6::pg_catalog.uuid
+    and w.state = any($7::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and l.name = any($9::pg_catalog.text[]))
+    and w.error_group = $10::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $11::bigint
+    and w.attempt <= $12::bigint
+    and w.ended_at >= $13::bigint
+    and w.ended_at <= $14::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $16::bigint
+    and coalesce(w.ended_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $17::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $18::pg_catalog.text or s.name =
+        $18::pg_catalog.text)
+    and exists (select 1 from "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"),
+        $19::pg_catalog.text) > 0 offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $20::pg_catalog.text
+    and j.key = $21::pg_catalog.text
+    and j.created_at >= $22::bigint
+    and j.created_at < $23::bigint
+    and j.parent_id = $24::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from
+              "holdfast"."history" e where e.id = w.id and strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0
               offset 0))
-        and case when $4::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $6::pg_catalog.uuid);
 
--- tallyChildren
--- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin,
---     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, trace, search
+-- tallyChildren, 1 of 2
+-- with now, workflow, scan
+with walked as materialized (
+  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
+      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
+    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+        coalesce(r.session, h.session) as session,
+    coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+  from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and true order by p.id desc limit
+      $3::int) c
+  left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
+  left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyChildren, 2 of 2
+-- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
+--     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search
 with walked as materialized (
   select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
       then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -3587,48 +3989,71 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $8::pg_catalog.uuid and ($9::pg_catalog.text[] is null or w.state = any($9::pg_catalog.text[]))
-    and (($10::pg_catalog.text[] is null and $11::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($10::pg_catalog.text[] is null or l.queue = any($10::pg_catalog.text[])) and ($11::pg_catalog.text[] is null
-        or l.name = any($11::pg_catalog.text[]))))
-    and ($12::pg_catalog.text is null or w.error_group = $12::pg_catalog.text)
-    and (not $13::pg_catalog.bool or w.error_group is not null)
-    and ($14::bigint is null or w.attempt >= $14::bigint) and ($15::bigint is null or w.attempt <= $15::bigint)
-    and ($16::bigint is null or w.ended_at >= $16::bigint) and ($17::bigint is null or w.ended_at <= $17::bigint)
-    and (($18::bigint is null and $19::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($18::bigint, 0) and coalesce($19::bigint, 9007199254740991)))
-    and ($20::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $20::pg_catalog.text or s.name = $20::pg_catalog.text))
-    and ($21::pg_catalog.text is null or exists (select 1 from (select id, errors from "holdfast"."ready" union all
-        select id, errors from "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"),
-        $21::pg_catalog.text) > 0 offset 0))
-    and (not $22::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($23::pg_catalog.text is null or j.lane = $23::pg_catalog.text) and ($24::pg_catalog.text is null or j.key =
-            $24::pg_catalog.text)
-        and ($25::bigint is null or j.created_at >= $25::bigint) and ($26::bigint is null or j.created_at < $26::bigint)
-        and ($2::pg_catalog.uuid is null or j.parent_id = $2::pg_catalog.uuid)
-        and ($27::pg_catalog.text is null or j.extras like $27::pg_catalog.text)
-        and ($28::pg_catalog.text is null or strpos(lower(j.input collate "C"), $28::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $28::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
+  where w.id >= $8::pg_catalog.uuid
+    and w.state = any($9::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and l.name = any($11::pg_catalog.text[]))
+    and w.error_group = $12::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $13::bigint
+    and w.attempt <= $14::bigint
+    and w.ended_at >= $15::bigint
+    and w.ended_at <= $16::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $17::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $18::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $19::pg_catalog.text or s.name =
+        $19::pg_catalog.text)
+    and exists (select 1 from (select id, errors from "holdfast"."ready" union all select id, errors from
+        "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0
+        offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $21::pg_catalog.text
+    and j.key = $22::pg_catalog.text
+    and j.created_at >= $23::bigint
+    and j.created_at < $24::bigint
+    and j.parent_id = $2::pg_catalog.uuid
+    and j.extras like $25::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $26::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $26::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
               from "holdfast"."ready" union all select id, errors from "holdfast"."history") e where e.id = w.id and
-              strpos(lower(e.errors collate "C"), $28::pg_catalog.text) > 0 offset 0))
-        and case when $6::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+              strpos(lower(e.errors collate "C"), $26::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $8::pg_catalog.uuid);
 
--- tallyMembers
--- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, retrying, attemptMin,
---     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, deep, lane, key, since, until, workflow, trace,
---     search
+-- tallyMembers, 1 of 2
+-- with now, batch, scan
+with walked as materialized (
+  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
+      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
+    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+        coalesce(r.session, h.session) as session,
+    coalesce(r.started_at, h.started_at) as started_at, h.ended_at
+  from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and true order by p.id desc limit
+      $3::int) c
+  left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
+  left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
+found as (
+  select w.id, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
+    id limit 1) lowest where true);
+
+-- tallyMembers, 2 of 2
+-- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
+--     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (
   select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
       then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -3647,39 +4072,41 @@ wanted as materialized (
 ),
 found as (
   select w.id, w.state, w.line from walked w
-  where w.id >= $8::pg_catalog.uuid and ($9::pg_catalog.text[] is null or w.state = any($9::pg_catalog.text[]))
-    and (($10::pg_catalog.text[] is null and $11::pg_catalog.text[] is null) or w.line in (select l.id from
-        "holdfast"."line" l
-    where ($10::pg_catalog.text[] is null or l.queue = any($10::pg_catalog.text[])) and ($11::pg_catalog.text[] is null
-        or l.name = any($11::pg_catalog.text[]))))
-    and ($12::pg_catalog.text is null or w.error_group = $12::pg_catalog.text)
-    and (not $13::pg_catalog.bool or w.error_group is not null)
-    and ($14::bigint is null or w.attempt >= $14::bigint) and ($15::bigint is null or w.attempt <= $15::bigint)
-    and ($16::bigint is null or w.ended_at >= $16::bigint) and ($17::bigint is null or w.ended_at <= $17::bigint)
-    and (($18::bigint is null and $19::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-      and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
-          w.started_at between coalesce($18::bigint, 0) and coalesce($19::bigint, 9007199254740991)))
-    and ($20::pg_catalog.text is null or w.session in (select s.id from "holdfast"."session" s where s.worker_id =
-        $20::pg_catalog.text or s.name = $20::pg_catalog.text))
-    and ($21::pg_catalog.text is null or exists (select 1 from (select id, errors from "holdfast"."ready" union all
-        select id, errors from "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"),
-        $21::pg_catalog.text) > 0 offset 0))
-    and (not $22::pg_catalog.bool or exists (
-      select 1 from "holdfast"."job" j where j.id = w.id
-        and ($23::pg_catalog.text is null or j.lane = $23::pg_catalog.text) and ($24::pg_catalog.text is null or j.key =
-            $24::pg_catalog.text)
-        and ($25::bigint is null or j.created_at >= $25::bigint) and ($26::bigint is null or j.created_at < $26::bigint)
-        and ($27::pg_catalog.uuid is null or j.parent_id = $27::pg_catalog.uuid)
-        and ($28::pg_catalog.text is null or j.extras like $28::pg_catalog.text)
-        and ($29::pg_catalog.text is null or strpos(lower(j.input collate "C"), $29::pg_catalog.text) > 0
-          or strpos(lower(j.context collate "C"), $29::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
+  where w.id >= $8::pg_catalog.uuid
+    and w.state = any($9::pg_catalog.text[])
+    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and l.name = any($11::pg_catalog.text[]))
+    and w.error_group = $12::pg_catalog.text
+    and w.error_group is not null
+    and w.attempt >= $13::bigint
+    and w.attempt <= $14::bigint
+    and w.ended_at >= $15::bigint
+    and w.ended_at <= $16::bigint
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at >= $17::bigint
+    and coalesce(w.ended_at, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) -
+        w.started_at between 0 and $18::bigint
+    and w.session in (select s.id from "holdfast"."session" s where s.worker_id = $19::pg_catalog.text or s.name =
+        $19::pg_catalog.text)
+    and exists (select 1 from (select id, errors from "holdfast"."ready" union all select id, errors from
+        "holdfast"."history") e where e.id = w.id and strpos(lower(e.errors collate "C"), $20::pg_catalog.text) > 0
+        offset 0)
+    and exists (
+      select 1 from "holdfast"."job" j where j.id = w.id and j.lane = $21::pg_catalog.text
+    and j.key = $22::pg_catalog.text
+    and j.created_at >= $23::bigint
+    and j.created_at < $24::bigint
+    and j.parent_id = $25::pg_catalog.uuid
+    and j.extras like $26::pg_catalog.text
+    and (strpos(lower(j.input collate "C"), $27::pg_catalog.text) > 0
+          or strpos(lower(j.context collate "C"), $27::pg_catalog.text) > 0 or exists (select 1 from (select id, errors
               from "holdfast"."ready" union all select id, errors from "holdfast"."history") e where e.id = w.id and
-              strpos(lower(e.errors collate "C"), $29::pg_catalog.text) > 0 offset 0))
-        and case when $6::pg_catalog.text[] is null then true when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else
-            not exists (
+              strpos(lower(e.errors collate "C"), $27::pg_catalog.text) > 0 offset 0))
+    and case when j.input ~ '\\u(0000|[dD][89a-fA-F])' then false else not exists (
           select 1 from wanted x where coalesce(j.input::pg_catalog.json #>> x.path, case when (j.input::pg_catalog.json
               #> x.path) is not null then 'null' end)
-            is distinct from x.want) end offset 0))
+            is distinct from x.want) end offset 0)
 )
 select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by

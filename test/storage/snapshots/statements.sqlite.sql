@@ -330,6 +330,10 @@ returning stop_requested_at is not null as stop, quiet_at,
         c.token and r.session = c.session
     where c.session = ? group by c.token)) as claims;
 
+-- findSession
+-- with session
+select id from "holdfast_session" where id = ?;
+
 -- closeSession, 1 of 2
 -- with session
 delete from "holdfast_claim" where session = ?
@@ -353,7 +357,8 @@ select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.
       j.timeout_ms,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
+  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from "holdfast_step" e where e.job =
+      j.id) as stepped
 from "holdfast_claim" c
 left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
@@ -374,7 +379,8 @@ select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.
       j.timeout_ms,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
+  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from "holdfast_step" e where e.job =
+      j.id) as stepped
 from "holdfast_claim" c
 left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
@@ -396,7 +402,8 @@ select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.
       j.timeout_ms,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
 end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
-  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard
+  coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from "holdfast_step" e where e.job =
+      j.id) as stepped
 from "holdfast_claim" c
 left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
@@ -693,11 +700,8 @@ from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_
     "holdfast_session" s on s.id = h.session where h.seq = (select known.seq from "holdfast_job" known where known.id =
     ?)) one limit 1;
 
--- list
--- with now, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow,
---     since, since, until, until, trace, trace, search, search, search, search, cursor, limit, ids, ids, states, states,
---     queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace, trace,
---     search, search, search, search, cursor, limit, limit
+-- list, 1 of 2
+-- with now, limit, limit, limit
 select * from (
   select * from (
 select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
@@ -708,22 +712,7 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
-    "holdfast_session" s on s.id = r.session where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq < coalesce(cast(? as integer), 9223372036854775807) order by r.seq desc limit ?)
+    "holdfast_session" s on s.id = r.session where true and true order by r.seq desc limit ?)
   union all
   select * from (
 select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
@@ -732,108 +721,155 @@ select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_a
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
 from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq < coalesce(cast(? as integer), 9223372036854775807) order by h.seq desc limit ?)
+    "holdfast_session" s on s.id = h.session where true and true order by h.seq desc limit ?)
 ) page order by place desc limit ?;
 
--- ids
--- with ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since,
---     since, until, until, trace, trace, search, search, search, search, cursor, limit, ids, ids, states, states, queues,
---     queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace, trace, search,
---     search, search, search, cursor, limit, limit
+-- list, 2 of 2
+-- with now, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor,
+--     limit, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor, limit,
+--     limit
+select * from (
+  select * from (
+select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+    r.progress, null as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
+      l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+    "holdfast_session" s on s.id = r.session where r.seq in (select known.seq from "holdfast_job" known where known.id
+    in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq <
+        cast(? as integer) order by r.seq desc limit ?)
+  union all
+  select * from (
+select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+    h.output,
+  null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
+      j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
+      m.name = '$machine') as step
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
+    "holdfast_session" s on s.id = h.session where h.seq in (select known.seq from "holdfast_job" known where known.id
+    in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
+        cast(? as integer) order by h.seq desc limit ?)
+) page order by place desc limit ?;
+
+-- ids, 1 of 2
+-- with limit, limit, limit
 select id, place from (
   select * from (select j.id, r.seq as place from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
       "holdfast_line" l on l.id = r.line
-    where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq > coalesce(cast(? as integer), 0) order by r.seq limit ?)
+    where true and true order by r.seq limit ?)
   union all
   select * from (select j.id, h.seq as place from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
       "holdfast_line" l on l.id = h.line
-    where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq > coalesce(cast(? as integer), 0) order by h.seq limit ?)
+    where true and true order by h.seq limit ?)
 ) page order by place limit ?;
 
--- count
--- with ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since,
---     since, until, until, trace, trace, search, search, search, search, ids, ids, states, states, queues, queues, names,
---     names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace, trace, search, search, search,
---     search
+-- ids, 2 of 2
+-- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor,
+--     limit, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor, limit,
+--     limit
+select id, place from (
+  select * from (select j.id, r.seq as place from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
+      "holdfast_line" l on l.id = r.line
+    where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
+        cast(? as integer) order by r.seq limit ?)
+  union all
+  select * from (select j.id, h.seq as place from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
+      "holdfast_line" l on l.id = h.line
+    where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
+        cast(? as integer) order by h.seq limit ?)
+) page order by place limit ?;
+
+-- count, 1 of 2
 select
   (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id =
-      r.line where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+      r.line where true)
   + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id =
-      h.line where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
+      h.line where true)
   as count;
 
--- listChildren
--- with now, workflow, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow,
---     workflow, since, since, until, until, trace, trace, search, search, search, search, cursor, limit, workflow, ids,
---     ids, states, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until,
---     until, trace, trace, search, search, search, search, cursor, limit, limit
+-- count, 2 of 2
+-- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, ids, states,
+--     queues, names, lane, key, workflow, since, until, trace, search, search, search
+select
+  (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id =
+      r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
+      json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+  + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id =
+      h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
+      json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
+  as count;
+
+-- listChildren, 1 of 2
+-- with now, workflow, limit, workflow, limit, limit
 select * from (
   select * from (
 select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
@@ -845,22 +881,8 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq < coalesce(cast(? as integer), 9223372036854775807) order by r.seq desc limit ?)
+      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where true and true order by
+      r.seq desc limit ?)
   union all
   select * from (
 select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
@@ -870,112 +892,167 @@ select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_a
       m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq < coalesce(cast(? as integer), 9223372036854775807) order by h.seq desc limit ?)
+      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where true and true order by
+      h.seq desc limit ?)
 ) page order by place desc limit ?;
 
--- idsOfChildren
--- with workflow, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow,
---     since, since, until, until, trace, trace, search, search, search, search, cursor, limit, workflow, ids, ids, states,
---     states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace,
---     trace, search, search, search, search, cursor, limit, limit
+-- listChildren, 2 of 2
+-- with now, workflow, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search,
+--     search, cursor, limit, workflow, ids, states, queues, names, lane, key, workflow, since, until, trace, search,
+--     search, search, cursor, limit, limit
+select * from (
+  select * from (
+select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+    r.progress, null as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
+      l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
+from "holdfast_job" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where r.seq in (select
+      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq <
+        cast(? as integer) order by r.seq desc limit ?)
+  union all
+  select * from (
+select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+    h.output,
+  null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
+      j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
+      m.name = '$machine') as step
+from "holdfast_job" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where h.seq in (select
+      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
+        cast(? as integer) order by h.seq desc limit ?)
+) page order by place desc limit ?;
+
+-- idsOfChildren, 1 of 2
+-- with workflow, limit, workflow, limit, limit
 select id, place from (
   select * from (select j.id, r.seq as place from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
       "holdfast_line" l on l.id = r.line
-    where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq > coalesce(cast(? as integer), 0) order by r.seq limit ?)
+    where true and true order by r.seq limit ?)
   union all
   select * from (select j.id, h.seq as place from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
       "holdfast_line" l on l.id = h.line
-    where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq > coalesce(cast(? as integer), 0) order by h.seq limit ?)
+    where true and true order by h.seq limit ?)
 ) page order by place limit ?;
 
--- countChildren
--- with workflow, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow,
---     since, since, until, until, trace, trace, search, search, search, search, workflow, ids, ids, states, states,
---     queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace, trace,
---     search, search, search, search
+-- idsOfChildren, 2 of 2
+-- with workflow, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     cursor, limit, workflow, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search,
+--     search, cursor, limit, limit
+select id, place from (
+  select * from (select j.id, r.seq as place from "holdfast_job" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = r.line
+    where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
+        cast(? as integer) order by r.seq limit ?)
+  union all
+  select * from (select j.id, h.seq as place from "holdfast_job" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = h.line
+    where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
+        cast(? as integer) order by h.seq limit ?)
+) page order by place limit ?;
+
+-- countChildren, 1 of 2
+-- with workflow, workflow
 select
   (select count(*) from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+      "holdfast_line" l on l.id = r.line where true)
   + (select count(*) from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
+      "holdfast_line" l on l.id = h.line where true)
   as count;
 
--- listMembers
--- with now, batch, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow,
---     workflow, since, since, until, until, trace, trace, search, search, search, search, cursor, limit, batch, ids, ids,
---     states, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until,
---     trace, trace, search, search, search, search, cursor, limit, limit
+-- countChildren, 2 of 2
+-- with workflow, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     workflow, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search
+select
+  (select count(*) from "holdfast_job" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in
+      (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+  + (select count(*) from "holdfast_job" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
+      "holdfast_line" l on l.id = h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in
+      (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
+  as count;
+
+-- listMembers, 1 of 2
+-- with now, batch, limit, batch, limit, limit
 select * from (
   select * from (
 select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
@@ -987,22 +1064,8 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq < coalesce(cast(? as integer), 9223372036854775807) order by r.seq desc limit ?)
+      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where true and true order by
+      r.seq desc limit ?)
   union all
   select * from (
 select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
@@ -1012,105 +1075,163 @@ select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_a
       m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq < coalesce(cast(? as integer), 9223372036854775807) order by h.seq desc limit ?)
+      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where true and true order by
+      h.seq desc limit ?)
 ) page order by place desc limit ?;
 
--- idsOfMembers
--- with batch, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow,
---     since, since, until, until, trace, trace, search, search, search, search, cursor, limit, batch, ids, ids, states,
---     states, queues, queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace,
---     trace, search, search, search, search, cursor, limit, limit
+-- listMembers, 2 of 2
+-- with now, batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     cursor, limit, batch, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     cursor, limit, limit
+select * from (
+  select * from (
+select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+    r.progress, null as output,
+  s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
+      l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
+from "holdfast_member" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where r.seq in (select
+      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq <
+        cast(? as integer) order by r.seq desc limit ?)
+  union all
+  select * from (
+select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+    h.output,
+  null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
+      j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
+      m.name = '$machine') as step
+from "holdfast_member" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where h.seq in (select
+      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
+        cast(? as integer) order by h.seq desc limit ?)
+) page order by place desc limit ?;
+
+-- idsOfMembers, 1 of 2
+-- with batch, limit, batch, limit, limit
 select id, place from (
   select * from (select j.id, r.seq as place from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
       "holdfast_line" l on l.id = r.line
-    where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and
-      r.seq > coalesce(cast(? as integer), 0) order by r.seq limit ?)
+    where true and true order by r.seq limit ?)
   union all
   select * from (select j.id, h.seq as place from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
       "holdfast_line" l on l.id = h.line
-    where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and
-      h.seq > coalesce(cast(? as integer), 0) order by h.seq limit ?)
+    where true and true order by h.seq limit ?)
 ) page order by place limit ?;
 
--- countMembers
--- with batch, ids, ids, states, now, states, queues, queues, names, names, lane, lane, key, key, workflow, workflow,
---     since, since, until, until, trace, trace, search, search, search, search, batch, ids, ids, states, states, queues,
---     queues, names, names, lane, lane, key, key, workflow, workflow, since, since, until, until, trace, trace, search,
---     search, search, search
+-- idsOfMembers, 2 of 2
+-- with batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     cursor, limit, batch, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
+--     cursor, limit, limit
+select id, place from (
+  select * from (select j.id, r.seq as place from "holdfast_member" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = r.line
+    where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
+        cast(? as integer) order by r.seq limit ?)
+  union all
+  select * from (select j.id, h.seq as place from "holdfast_member" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = h.line
+    where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
+        cast(? as integer) order by h.seq limit ?)
+) page order by place limit ?;
+
+-- countMembers, 1 of 2
+-- with batch, batch
 select
   (select count(*) from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line where
-  (? is null or r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
-      (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+      "holdfast_line" l on l.id = r.line where true)
   + (select count(*) from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line where
-  (? is null or h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-      json_each(?))))
-  and (? is null or h.state in (select value from json_each(?)))
-  and (? is null or l.queue in (select value from json_each(?)))
-  and (? is null or l.name in (select value from json_each(?)))
-  and (? is null or j.lane = ?)
-  and (? is null or j.key = ?)
-  and (? is null or j.parent_id = ?)
-  and (? is null or j.created_at >= ?)
-  and (? is null or j.created_at < ?)
-  and (? is null or j.extras like ?)
-  and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
+      "holdfast_line" l on l.id = h.line where true)
+  as count;
+
+-- countMembers, 2 of 2
+-- with batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, batch,
+--     ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search
+select
+  (select count(*) from "holdfast_member" c
+  cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in
+      (select value from json_each(?)))
+    and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
+      (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
+  + (select count(*) from "holdfast_member" c
+  cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
+      "holdfast_line" l on l.id = h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in
+      (select value from json_each(?)))
+    and h.state in (select value from json_each(?))
+    and l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?))
+    and j.lane = ?
+    and j.key = ?
+    and j.parent_id = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0))
   as count;
 
 -- lockQueued
@@ -1797,14 +1918,15 @@ delete from "holdfast_log" where not exists (select 1 from "holdfast_job" j wher
 -- recordSteps
 -- with rows.job, rows.name, rows.seq, rows.place, rows.kind, rows.state, rows.attempt, rows.tries, now, rows.took,
 --     rows.state, now, now, rows.wakeIn, rows.undo, rows.fails, rows.given, rows.output, rows.error, rows.label, rows.job,
---     rows.token, session, session, now
+--     rows.token, session, session, now, rows.after, rows.job, rows.after
 insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
     topic, child, undo, fails, given, output, error, label)
 select ?, ?, ?, ?, ?, ?, ?, ?, ? - ?,
   case when ? <> 'open' then ? end, ? + ?, null, null, ?, ?, ?, ?, ?, ?
 where exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id
     = ?) and r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and
-    s.lease_until > ?))
+    s.lease_until > ?)) and (? is null or exists (select 1 from "holdfast_step" w where w.job = ? and w.name = ? and
+    w.state <> 'open'))
 on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
     = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
@@ -1870,9 +1992,10 @@ select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at,
 select job as id, label from "holdfast_step" where job in (select value from json_each(?)) and name = '$machine';
 
 -- holdRow
--- with id, id, token, session, session, now
+-- with id, id, token, session, session, now, after, id, after
 select ? as id from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id = ?) and
-    r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?);
+    r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?)
+    and (? is null or exists (select 1 from "holdfast_step" w where w.job = ? and w.name = ? and w.state <> 'open'));
 
 -- nameChild
 -- with child, id, name
@@ -1884,16 +2007,18 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
     (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?);
 
 -- suspend, 2 of 2
--- with rows.attempt, rows.waits, rows.open, rows.every, rows.id, rows.waits, now, rows.id, now, rows.open, rows.every,
---     rows.id, rows.id, rows.open, now, rows.at, now, rows.id, rows.token, session, session, now, rows.id
+-- with rows.attempt, rows.waits, rows.open, rows.every, rows.id, rows.waits, rows.id, rows.signals, now, rows.id, now,
+--     rows.open, rows.every, rows.id, rows.id, rows.open, now, rows.at, now, rows.id, rows.token, session, session, now,
+--     rows.id
 update "holdfast_ready" set token = null, session = null, begun = 1, attempt = ?, crashes = 0, counted = null, note =
     null, wish = null, waits = ?,
     pending = case when ? > 0 then case when ? then (select count(*) from "holdfast_dependency" d where d.job = ? and
         d.step is not null and d.state is null) else 1 end end, due_at = null,
     run_at = case
-      when ? = 'signal' and exists (
+      when ? = 'signal' and ((select count(*) from "holdfast_step" w where w.job = ? and w.state = 'open' and w.topic is
+          not null) < ? or exists (
         select 1 from "holdfast_step" w join "holdfast_signal" g on g.topic = w.topic and g.expires_at > ?
-        where w.job = ? and w.state = 'open' and w.topic is not null) then ?
+        where w.job = ? and w.state = 'open' and w.topic is not null)) then ?
       when ? > 0 and case when ? then (select count(*) from "holdfast_dependency" d where d.job = ? and d.step is not
           null and d.state is null) = 0 else (select count(*) from "holdfast_dependency" d where d.job = ? and d.step is
           not null and d.state is null) < ? end then ?
@@ -1913,7 +2038,7 @@ select state, output, wake_at from "holdfast_step" where job = ? and name = ? an
 
 -- takeSignal, 2 of 3
 -- with id, name, seq, place, attempt, now, now, id, name, now, wakeIn, topic, fails, given, topic, now, topic, now,
---     topic, now, id, name, now, wakeIn, now, id, token, session, session, now, id, name
+--     topic, now, id, name, now, wakeIn, now, id, token, session, session, now, id, name, after, id, after
 insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
     topic, child, undo, fails, given, output, error, label)
     select ?, ?, ?, case when o.over then ? end, 'signal', case when o.over then 'done' else 'open' end, ?, 1, ?,
@@ -1929,7 +2054,8 @@ insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, t
     where exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where
         known.id = ?) and r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ?
         and s.lease_until > ?)) and not exists (select 1 from "holdfast_step" where job = ? and name = ? and state <>
-        'open')
+        'open') and (? is null or exists (select 1 from "holdfast_step" w where w.job = ? and w.name = ? and w.state <>
+        'open'))
   on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and
       (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
     state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
@@ -2235,30 +2361,52 @@ delete from "holdfast_batch" where id in (
   order by b.id limit ?
 ) returning id;
 
--- browseLive
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseLive, 1 of 2
+-- with now, scan, limit
 with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+      state, r.error_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseLive, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search, limit
+with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
+    and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2268,7 +2416,7 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2277,64 +2425,91 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseHeld
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseHeld, 1 of 2
+-- with now, scan, limit
 with walked as materialized (
   select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
-  where r.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  where true order by r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseHeld, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search, limit
+with walked as materialized (
+  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      "holdfast_ready" r on r.seq = o.value and r.token = c.token
+  where r.seq < cast(? as integer)
+    and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2344,7 +2519,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2353,63 +2528,89 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseTroubled
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseTroubled, 1 of 2
+-- with now, scan, limit
 with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq <
-      coalesce(cast(? as integer), 9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and true order by
+      r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseTroubled, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search, limit
+with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq < cast(?
+      as integer)
+    and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2419,7 +2620,7 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2428,132 +2629,83 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseEnded
--- with cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseEnded, 1 of 2
+-- with scan, limit
 with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and h.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end
-    and h.seq >= case when ? is null then 0 else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < ? - 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end order by h.seq desc limit ?),
-wanted as materialized (
-  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
-    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
-  from json_each(?) p join json_each(?) v on v.key = p.key
-),
+    true order by h.seq desc limit ?),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_history" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_history" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
-          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
-              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+  where true
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseUnhappy
--- with cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseEnded, 2 of 2
+-- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search, limit
 with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and h.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and h.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+    h.seq < cast(? as integer)
+    and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and h.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2563,7 +2715,7 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by h.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by h.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2572,66 +2724,189 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_history" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_history" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_history" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_history" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseChildren
--- with now, workflow, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states,
---     queues, names, queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax,
---     attemptMin, attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin,
---     ranMax, now, ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until,
---     until, workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseUnhappy, 1 of 2
+-- with scan, limit
+with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
+    h.state <> 'done' and true order by h.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseUnhappy, 2 of 2
+-- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search, limit
+with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
+    h.state <> 'done' and h.seq < cast(? as integer)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq >= (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? - 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0) order by h.seq desc limit ?),
+wanted as materialized (
+  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
+    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
+        end, '') from json_each(p.value) s) as place
+  from json_each(?) p join json_each(?) v on v.key = p.key
+),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_history" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_history" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
+          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
+              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
+              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseChildren, 1 of 2
+-- with now, workflow, scan, limit
 with walked as materialized (
   select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
       null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
     coalesce(r.error_group, h.error_group) as error_group, h.ended_at
-  from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and p.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  from (select p.seq from "holdfast_job" p where p.parent_id = ? and true order by p.seq desc limit ?) c
+  left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseChildren, 2 of 2
+-- with now, workflow, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin,
+--     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
+--     workflow, trace, search, search, search, limit
+with walked as materialized (
+  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
+      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
+      end as state,
+    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+  from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < cast(? as integer)
+    and p.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and p.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and p.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and p.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2641,7 +2916,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by p.seq desc limit ?) c
+  select reached + 1 from search where step = 0) order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
@@ -2651,48 +2926,45 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
       select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
-          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq, attempt,
-            started_at, session, errors from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) >
-            0))
-        and (? is null or (json_valid(j.input) and not exists (
+          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from (select seq, attempt,
+        started_at, session, errors from "holdfast_ready" union all select seq, attempt, started_at, session, errors
+        from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseNamed
--- with now, ids, workflow, workflow, batch, batch, cursor, until, endedMax, until, endedMax, since, since, scan, paths,
---     wants, states, states, queues, names, queues, queues, names, names, group, group, retrying, endedMin, endedMin,
---     endedMax, endedMax, attemptMin, attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax,
---     attemptMax, ranMin, ranMax, now, ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key,
---     since, since, until, until, workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseNamed, 1 of 2
+-- with now, ids, scan, limit
 with walked as materialized (
   select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
       null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -2701,104 +2973,54 @@ with walked as materialized (
     coalesce(r.error_group, h.error_group) as error_group, h.ended_at
   from (select p.seq from
     "holdfast_job" p where p.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
-        json_each(?))) and (? is null or p.parent_id = ?)
-    and (? is null or exists (select 1 from "holdfast_member" m where m.batch = ? and m.seq = p.seq)) and p.seq <
-        coalesce(cast(? as integer), 9223372036854775807)
-    and p.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end
-    and p.seq >= case when ? is null then 0 else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < ? - 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end order by p.seq desc limit ?) c
+        json_each(?))) and true and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
-wanted as materialized (
-  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
-    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
-  from json_each(?) p join json_each(?) v on v.key = p.key
-),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
-          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq, attempt,
-            started_at, session, errors from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) >
-            0))
-        and (? is null or (json_valid(j.input) and not exists (
-          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
-              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+  where true
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseMembers
--- with now, batch, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues,
---     names, queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths, limit
+-- browseNamed, 2 of 2
+-- with now, ids, workflow, batch, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group,
+--     endedMin, endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since,
+--     until, workflow, trace, search, search, search, limit
 with walked as materialized (
   select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
       null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
     coalesce(r.error_group, h.error_group) as error_group, h.ended_at
-  from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and p.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  from (select p.seq from
+    "holdfast_job" p where p.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
+        json_each(?))) and p.parent_id = ?
+    and exists (select 1 from "holdfast_member" m where m.batch = ? and m.seq = p.seq) and p.seq < cast(? as integer)
+    and p.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and p.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and p.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and p.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2808,7 +3030,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by p.seq desc limit ?) c
+  select reached + 1 from search where step = 0) order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
@@ -2818,66 +3040,96 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
       select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
-          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq, attempt,
-            started_at, session, errors from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) >
-            0))
-        and (? is null or (json_valid(j.input) and not exists (
+          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from (select seq, attempt,
+        started_at, session, errors from "holdfast_ready" union all select seq, attempt, started_at, session, errors
+        from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
     bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- tallyLive
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
-    8633688480000000 then 'waiting'
-  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+-- browseMembers, 1 of 2
+-- with now, batch, scan, limit
+with walked as materialized (
+  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
+      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
+      end as state,
+    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+  from (select p.seq from "holdfast_member" p where p.batch = ? and true order by p.seq desc limit ?) c
+  left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- browseMembers, 2 of 2
+-- with now, batch, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin,
+--     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
+--     workflow, trace, search, search, search, limit
+with walked as materialized (
+  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
+      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
+      end as state,
+    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+  from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < cast(? as integer)
+    and p.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and p.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and p.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2887,7 +3139,8 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by p.seq desc limit ?) c
+  left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2896,62 +3149,186 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
+          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from (select seq, attempt,
+        started_at, session, errors from "holdfast_ready" union all select seq, attempt, started_at, session, errors
+        from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
+    bottom, null as walked from found f order by f.seq desc limit ?)
+union all
+select null, null, (select min(seq) from walked), (select count(*) from walked);
+
+-- tallyLive, 1 of 2
+-- with now, scan
+with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyHeld
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyLive, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search
+with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? - 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
+wanted as materialized (
+  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
+    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
+        end, '') from json_each(p.value) s) as place
+  from json_each(?) p join json_each(?) v on v.key = p.key
+),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
+          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
+              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
+              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyHeld, 1 of 2
+-- with now, scan
 with walked as materialized (
   select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
-  where r.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  where true order by r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyHeld, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search
+with walked as materialized (
+  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      "holdfast_ready" r on r.seq = o.value and r.token = c.token
+  where r.seq < cast(? as integer)
+    and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -2961,7 +3338,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -2970,61 +3347,85 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyTroubled
--- with now, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyTroubled, 1 of 2
+-- with now, scan
 with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq <
-      coalesce(cast(? as integer), 9223372036854775807)
-    and r.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and true order by
+      r.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyTroubled, 2 of 2
+-- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search
+with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+    8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
+      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq < cast(?
+      as integer)
+    and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and r.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and r.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and r.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -3034,7 +3435,7 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by r.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by r.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -3043,128 +3444,79 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_ready" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_ready" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_ready" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_ready" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyEnded
--- with cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyEnded, 1 of 2
+-- with scan
 with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and h.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end
-    and h.seq >= case when ? is null then 0 else (
-  with recursive search (reached, step) as (
-    select 0, 1 << 40
-    union all
-    select reached + step * coalesce(
-        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < ? - 3600000, 0),
-      step / 2
-    from search where step > 0
-  )
-  select reached + 1 from search where step = 0) end order by h.seq desc limit ?),
-wanted as materialized (
-  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
-    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
-  from json_each(?) p join json_each(?) v on v.key = p.key
-),
+    true order by h.seq desc limit ?),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_history" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_history" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
-          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
-              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+  where true
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyUnhappy
--- with cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues, names,
---     queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyEnded, 2 of 2
+-- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search
 with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and h.seq < coalesce(cast(? as integer), 9223372036854775807)
-    and h.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+    h.seq < cast(? as integer)
+    and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and h.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -3174,7 +3526,7 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by h.seq desc limit ?),
+  select reached + 1 from search where step = 0) order by h.seq desc limit ?),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
@@ -3183,64 +3535,181 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
-      select 1 from "holdfast_history" e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            "holdfast_history" e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
-        and (? is null or (json_valid(j.input) and not exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_history" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_history" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyChildren
--- with now, workflow, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states,
---     queues, names, queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax,
---     attemptMin, attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin,
---     ranMax, now, ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until,
---     until, workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyUnhappy, 1 of 2
+-- with scan
+with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
+    h.state <> 'done' and true order by h.seq desc limit ?),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyUnhappy, 2 of 2
+-- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
+--     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
+--     search, search, search
+with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
+    h.state <> 'done' and h.seq < cast(? as integer)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and h.seq >= (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? - 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0) order by h.seq desc limit ?),
+wanted as materialized (
+  select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
+    (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
+        end, '') from json_each(p.value) s) as place
+  from json_each(?) p join json_each(?) v on v.key = p.key
+),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
+      select 1 from "holdfast_history" e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from "holdfast_history" e
+        where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
+          select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
+              then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
+              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyChildren, 1 of 2
+-- with now, workflow, scan
 with walked as materialized (
   select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
       null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
     coalesce(r.error_group, h.error_group) as error_group, h.ended_at
-  from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and p.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  from (select p.seq from "holdfast_job" p where p.parent_id = ? and true order by p.seq desc limit ?) c
+  left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyChildren, 2 of 2
+-- with now, workflow, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin,
+--     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
+--     workflow, trace, search, search, search
+with walked as materialized (
+  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
+      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
+      end as state,
+    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+  from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < cast(? as integer)
+    and p.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and p.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and p.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and p.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -3250,7 +3719,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by p.seq desc limit ?) c
+  select reached + 1 from search where step = 0) order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
@@ -3260,67 +3729,92 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
       select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
-          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq, attempt,
-            started_at, session, errors from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) >
-            0))
-        and (? is null or (json_valid(j.input) and not exists (
+          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from (select seq, attempt,
+        started_at, session, errors from "holdfast_ready" union all select seq, attempt, started_at, session, errors
+        from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyMembers
--- with now, batch, cursor, until, endedMax, until, endedMax, since, since, scan, paths, wants, states, states, queues,
---     names, queues, queues, names, names, group, group, retrying, endedMin, endedMin, endedMax, endedMax, attemptMin,
---     attemptMax, ranMin, ranMax, worker, error, attemptMin, attemptMin, attemptMax, attemptMax, ranMin, ranMax, now,
---     ranMin, ranMax, worker, worker, worker, error, error, deep, lane, lane, key, key, since, since, until, until,
---     workflow, workflow, trace, trace, search, search, search, search, paths
+-- tallyMembers, 1 of 2
+-- with now, batch, scan
 with walked as materialized (
   select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
       null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
     coalesce(r.error_group, h.error_group) as error_group, h.ended_at
-  from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < coalesce(cast(? as integer),
-      9223372036854775807)
-    and p.seq < case when ? is null and ? is null then 9223372036854775807
-      else (
+  from (select p.seq from "holdfast_member" p where p.batch = ? and true order by p.seq desc limit ?) c
+  left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
+found as (
+  select w.seq, w.state, w.line from walked w
+  where true
+)
+select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+union all select null, null, (select count(*) from walked), (select min(seq) from walked);
+
+-- tallyMembers, 2 of 2
+-- with now, batch, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin,
+--     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
+--     workflow, trace, search, search, search
+with walked as materialized (
+  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
+      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
+      end as state,
+    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+  from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < cast(? as integer)
+    and p.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
     select reached + step * coalesce(
         (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
-            < min(coalesce(?, 8640000000000000), coalesce(?, 8640000000000000)) + 3600000, 0),
+            < ? + 3600000, 0),
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end
-    and p.seq >= case when ? is null then 0 else (
+  select reached + 1 from search where step = 0)
+    and p.seq < (
+  with recursive search (reached, step) as (
+    select 0, 1 << 40
+    union all
+    select reached + step * coalesce(
+        (select known.created_at from "holdfast_job" known where known.seq >= reached + step order by known.seq limit 1)
+            < ? + 3600000, 0),
+      step / 2
+    from search where step > 0
+  )
+  select reached + 1 from search where step = 0)
+    and p.seq >= (
   with recursive search (reached, step) as (
     select 0, 1 << 40
     union all
@@ -3330,7 +3824,7 @@ with walked as materialized (
       step / 2
     from search where step > 0
   )
-  select reached + 1 from search where step = 0) end order by p.seq desc limit ?) c
+  select reached + 1 from search where step = 0) order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
@@ -3340,36 +3834,37 @@ wanted as materialized (
 ),
 found as (
   select w.seq, w.state, w.line from walked w
-  where (? is null or w.state in (select value from json_each(?)))
-    and ((? is null and ? is null) or w.line in (select l.id from "holdfast_line" l
-    where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?)))))
-    and (? is null or w.error_group = ?)
-    and (not ? or w.error_group is not null)
-    and (? is null or w.ended_at >= ?) and (? is null or w.ended_at <= ?)
-    and (coalesce(?, ?, ?, ?, ?, ?) is null or exists (
+  where w.state in (select value from json_each(?))
+    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and l.name in (select value from json_each(?)))
+    and w.error_group = ?
+    and w.error_group is not null
+    and w.ended_at >= ?
+    and w.ended_at <= ?
+    and exists (
       select 1 from (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq,
-          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq
-        and (? is null or e.attempt >= ?) and (? is null or e.attempt <= ?)
-        and ((? is null and ? is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-          and coalesce(w.ended_at, ?) - e.started_at between coalesce(?, 0) and coalesce(?, 9007199254740991)))
-        and (? is null or e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?))
-        and (? is null or instr(lower(e.errors), ?) > 0)))
-    and (not ? or exists (
-      select 1 from "holdfast_job" j where j.seq = w.seq
-        and (? is null or j.lane = ?) and (? is null or j.key = ?)
-        and (? is null or j.created_at >= ?) and (? is null or j.created_at < ?)
-        and (? is null or j.parent_id = ?)
-        and (? is null or j.extras like ?)
-        and (? is null or instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from
-            (select seq, attempt, started_at, session, errors from "holdfast_ready" union all select seq, attempt,
-            started_at, session, errors from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) >
-            0))
-        and (? is null or (json_valid(j.input) and not exists (
+          attempt, started_at, session, errors from "holdfast_history") e where e.seq = w.seq and e.attempt >= ?
+    and e.attempt <= ?
+    and w.state in ('running', 'done', 'dead', 'cancelled')
+    and coalesce(w.ended_at, ?) - e.started_at >= ?
+    and coalesce(w.ended_at, ?) - e.started_at between 0 and ?
+    and e.session in (select s.id from "holdfast_session" s where s.worker_id = ? or s.name = ?)
+    and instr(lower(e.errors), ?) > 0)
+    and exists (
+      select 1 from "holdfast_job" j where j.seq = w.seq and j.lane = ?
+    and j.key = ?
+    and j.created_at >= ?
+    and j.created_at < ?
+    and j.parent_id = ?
+    and j.extras like ?
+    and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or exists (select 1 from (select seq, attempt,
+        started_at, session, errors from "holdfast_ready" union all select seq, attempt, started_at, session, errors
+        from "holdfast_history") e where e.seq = w.seq and instr(lower(e.errors), ?) > 0))
+    and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
               json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want)))))
+              cast(json_extract(j.input, x.place) as text) end) is not x.want))
 )
 select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);

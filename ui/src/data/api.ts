@@ -1,7 +1,8 @@
 // Asking the server. The token comes behind # in the address that the CLI prints; it is taken out of the address at once
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
-import { AUDIT_ID, type ErrorBody, READ_AT } from "../../../src/dashboard/api/contract.ts";
+import type { ErrorBody } from "../../../src/dashboard/api/contract.ts";
+import { AUDIT_ID, READ_AT } from "../../../src/dashboard/api/headers.ts";
 import type { Params } from "./query-params.ts";
 import { page } from "./page-settings.ts";
 import { t } from "../language/translation.ts";

@@ -2,17 +2,17 @@
 // cannot send a token. It comes back by itself, rests while the tab is hidden, asks again and again where streams do not come
 // through, and says how it is.
 import { effect, signal } from "@preact/signals";
-import {
-  type About,
-  type Me,
-  type Overview,
-  type Permission,
-  READ_AT,
-  type Recent,
-  type StreamChange,
-  type StreamRefused,
-  type StreamSnapshot,
+import type {
+  About,
+  Me,
+  Overview,
+  Permission,
+  Recent,
+  StreamChange,
+  StreamRefused,
+  StreamSnapshot,
 } from "../../../src/dashboard/api/contract.ts";
+import { READ_AT } from "../../../src/dashboard/api/headers.ts";
 import { applied, type Fields } from "../../../src/dashboard/live/delta.ts";
 import { ApiFailure, call, get, locked, query, token } from "./api.ts";
 import { page } from "./page-settings.ts";

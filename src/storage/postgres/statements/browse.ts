@@ -6,7 +6,7 @@
  * filter that needs them (:deep).
  */
 import { WAITING_AT } from "../../../jobs/job.ts";
-import type { Statements, Tables } from "../../catalogue.ts";
+import { conditions, type Given, type Statements, type Tables } from "../../catalogue.ts";
 import { stillOpen } from "../../../operate/browse-rows.ts";
 
 interface Shared {
@@ -29,73 +29,107 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
   const noText = `\\\\u(0000|[dD][89a-fA-F])`;
   // Each `offset 0` keeps its look one for each row: without it, a table that was never analyzed is read whole into a hash
   // (121,000 rows of history for the 1,000 that a piece takes).
-  const walk = (taken: string, table: string) => `
-      with walked as materialized (${taken}),
+  const walk = (given: Given, taken: string, table: string) => `
+      with walked as materialized (${taken}),${
+        given("paths")
+          ? `
       wanted as materialized (
         select p.want, array(select json_array_elements_text(p.path::json)) as path from unnest(:paths::text[], :wants::text[]) as p (path, want)
-      ),
+      ),`
+          : ""
+      }
       found as (
         select w.id, w.state, w.line from walked w
-        where w.id >= :from::uuid and (:states::text[] is null or w.state = any(:states::text[]))
-          and ${among("w")}
-          and (:group::text is null or w.error_group = :group::text)
-          and (not :retrying::bool or w.error_group is not null)
-          and (:attemptMin::bigint is null or w.attempt >= :attemptMin::bigint) and (:attemptMax::bigint is null or w.attempt <= :attemptMax::bigint)
-          and (:endedMin::bigint is null or w.ended_at >= :endedMin::bigint) and (:endedMax::bigint is null or w.ended_at <= :endedMax::bigint)
-          and ((:ranMin::bigint is null and :ranMax::bigint is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-            and coalesce(w.ended_at, ${NOW}) - w.started_at between coalesce(:ranMin::bigint, 0) and coalesce(:ranMax::bigint, 9007199254740991)))
-          and (:worker::text is null or w.session in (select s.id from ${t.session} s where s.worker_id = :worker::text or s.name = :worker::text))
-          and (:error::text is null or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0 offset 0))
-          and (not :deep::bool or exists (
-            select 1 from ${t.job} j where j.id = w.id
-              and (:lane::text is null or j.lane = :lane::text) and (:key::text is null or j.key = :key::text)
-              and (:since::bigint is null or j.created_at >= :since::bigint) and (:until::bigint is null or j.created_at < :until::bigint)
-              and (:workflow::uuid is null or j.parent_id = :workflow::uuid)
-              and (:trace::text is null or j.extras like :trace::text)
-              and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
-                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0 offset 0))
-              and case when :paths::text[] is null then true when j.input ~ '${noText}' then false else not exists (
-                select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
-                  is distinct from x.want) end offset 0))
+        where ${conditions(given, {
+          from: "w.id >= :from::uuid",
+          states: "w.state = any(:states::text[])",
+          "queues names": `w.line in (select l.id from ${t.line} l where ${linesOf(given)})`,
+          group: "w.error_group = :group::text",
+          retrying: "w.error_group is not null",
+          attemptMin: "w.attempt >= :attemptMin::bigint",
+          attemptMax: "w.attempt <= :attemptMax::bigint",
+          endedMin: "w.ended_at >= :endedMin::bigint",
+          endedMax: "w.ended_at <= :endedMax::bigint",
+          "ranMin ranMax": "w.state in ('running', 'done', 'dead', 'cancelled')",
+          ranMin: `coalesce(w.ended_at, ${NOW}) - w.started_at >= :ranMin::bigint`,
+          ranMax: `coalesce(w.ended_at, ${NOW}) - w.started_at between 0 and :ranMax::bigint`,
+          worker: `w.session in (select s.id from ${t.session} s where s.worker_id = :worker::text or s.name = :worker::text)`,
+          error: `exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :error::text) > 0 offset 0)`,
+          deep: `exists (
+            select 1 from ${t.job} j where j.id = w.id and ${ofJob(given, table)} offset 0)`,
+        })}
       )`;
+  const linesOf = (given: Given) =>
+    conditions(given, { queues: "l.queue = any(:queues::text[])", names: "l.name = any(:names::text[])" });
+  const ofJob = (given: Given, table: string) =>
+    conditions(given, {
+      lane: "j.lane = :lane::text",
+      key: "j.key = :key::text",
+      since: "j.created_at >= :since::bigint",
+      until: "j.created_at < :until::bigint",
+      workflow: "j.parent_id = :workflow::uuid",
+      trace: "j.extras like :trace::text",
+      search: `(strpos(lower(j.input collate "C"), :search::text) > 0
+                or strpos(lower(j.context collate "C"), :search::text) > 0 or exists (select 1 from ${table} e where e.id = w.id and strpos(lower(e.errors collate "C"), :search::text) > 0 offset 0))`,
+      paths: `case when j.input ~ '${noText}' then false else not exists (
+                select 1 from wanted x where coalesce(j.input::json #>> x.path, case when (j.input::json #> x.path) is not null then 'null' end)
+                  is distinct from x.want) end`,
+    });
   /** Null where the walk went beyond what is asked for: there is nothing behind it. */
-  const bottom = `(select id from (select id from walked order by id limit 1) lowest where id > :from::uuid)`;
-  const browse = (taken: string, table: string) => `${walk(taken, table)}
+  const bottom = (given: Given) =>
+    `(select id from (select id from walked order by id limit 1) lowest where ${conditions(given, { from: "id > :from::uuid" })})`;
+  type Taken = (given: Given) => string;
+  const browse = (taken: Taken, table: string) => (given: Given) =>
+    `${walk(given, taken(given), table)}
       (select f.id, null::uuid as bottom, null::bigint as walked from found f order by f.id desc limit :limit::int)
       union all
-      select null, ${bottom}, (select count(*) from walked)`;
-  const tally = (taken: string, table: string) => `${walk(taken, table)}
+      select null, ${bottom(given)}, (select count(*) from walked)`;
+  const tally = (taken: Taken, table: string) => (given: Given) =>
+    `${walk(given, taken(given), table)}
       select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
-      union all select null, null, (select count(*) from walked), ${bottom}`;
+      union all select null, null, (select count(*) from walked), ${bottom(given)}`;
   // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
-  // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is looked at afterwards.
+  // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is checked afterwards.
+  const bounded = (given: Given, row: string) => {
+    if (given("cursor") && given("before")) return `${row}.id < least(:cursor::uuid, :before::uuid)`;
+    return conditions(given, { cursor: `${row}.id < :cursor::uuid`, before: `${row}.id < :before::uuid` });
+  };
   const range = (row: string) => `${row}.id < least(:cursor::uuid, :before::uuid)`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
   const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
   const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
-  const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
+  const takenLive = (given: Given) =>
+    `select ${columns} from ${t.ready} r where ${bounded(given, "r")} ${newest("r")}`;
   // Behind a fence, so that it stays a lookup for each claimed job: as a join it may become a scan of ready.
   const held = `${t.claim} c cross join lateral unnest(c.ids) as o (id)
         cross join lateral (select * from ${t.ready} k where k.id = o.id and k.token = c.token offset 0) r`;
-  const takenHeld = `
-        select ${columns} from ${held} where ${range("r")} ${newest("r")}`;
-  const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
-  const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
-  const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
+  const takenHeld = (given: Given) => `
+        select ${columns} from ${held} where ${bounded(given, "r")} ${newest("r")}`;
+  const takenTroubled = (given: Given) =>
+    `select ${columns} from ${t.ready} r where r.error_group is not null and ${bounded(given, "r")} ${newest("r")}`;
+  const takenEnded = (given: Given) =>
+    `select ${endedColumns} from ${t.history} h where ${bounded(given, "h")} ${newest("h")}`;
+  const takenUnhappy = (given: Given) =>
+    `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${bounded(given, "h")} ${newest("h")}`;
   // What a run called or enqueued, by the index of parents, and the jobs of a batch; each is looked up where it is, behind a fence as above.
-  const takenFrom = (some: string) => `
+  const takenFrom = (some: Taken) => (given: Given) =>
+    `
         select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else ${state} end as state,
           coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt, coalesce(r.session, h.session) as session,
           coalesce(r.started_at, h.started_at) as started_at, h.ended_at
-        from (select p.id from ${some} and ${range("p")} ${newest("p")}) c
+        from (select p.id from ${some(given)} and ${bounded(given, "p")} ${newest("p")}) c
         left join lateral (select * from ${t.ready} k where k.id = c.id offset 0) r on true
         left join lateral (select * from ${t.history} k where k.id = c.id offset 0) h on true`;
-  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow::uuid`);
-  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch::uuid`);
+  const takenChildren = takenFrom(() => `${t.job} p where p.parent_id = :workflow::uuid`);
+  const takenMembers = takenFrom(() => `${t.member} p where p.batch = :batch::uuid`);
   // By their ids, of which there are as many as were given.
-  const takenNamed = takenFrom(`
-          ${t.job} p where p.id = any(:ids::uuid[]) and (:workflow::uuid is null or p.parent_id = :workflow::uuid)
-          and (:batch::uuid is null or exists (select 1 from ${t.member} m where m.batch = :batch::uuid and m.id = p.id))`);
+  const takenNamed = takenFrom(
+    (given) => `
+          ${t.job} p where p.id = any(:ids::uuid[]) and ${conditions(given, {
+            workflow: "p.parent_id = :workflow::uuid",
+            batch: `exists (select 1 from ${t.member} m where m.batch = :batch::uuid and m.id = p.id)`,
+          })}`,
+  );
   const either = `(select id, errors from ${t.ready} union all select id, errors from ${t.history})`;
   // Once for all levels: each of them asks several times.
   const now = "(select now from clock)";

@@ -9,7 +9,7 @@
  *  - `id between` the least and the greatest id of a batch prunes the partitions of `job` once for each statement.
  *  - Instants are bigint milliseconds; `statement_timestamp()` because a volatile clock could not be an index condition.
  */
-import { RESENT_MS, type Statements, type Tables } from "../../catalogue.ts";
+import { conditions, type Given, RESENT_MS, type Statements, type Tables } from "../../catalogue.ts";
 import { WAITING_AT } from "../../../jobs/job.ts";
 import { MOST_COUNTED } from "../../../jobs/job-bounds.ts";
 import { CANCEL, PAUSE } from "../../../lease/request-rows.ts";
@@ -354,39 +354,45 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
   const ended = endedAmong(every("h", t.history));
-  const matches = (row: string, stateOf: string) => `
-        (:ids::uuid[] is null or ${row}.id = any(:ids::uuid[]))
-        and (:states::text[] is null or ${stateOf} = any(:states::text[]))
-        and (:queues::text[] is null or l.queue = any(:queues::text[]))
-        and (:names::text[] is null or l.name = any(:names::text[]))
-        and (:lane::text is null or j.lane = :lane::text)
-        and (:key::text is null or j.key = :key::text)
-        and (:workflow::uuid is null or j.parent_id = :workflow::uuid)
-        and (:since::bigint is null or j.created_at >= :since::bigint)
-        and (:until::bigint is null or j.created_at < :until::bigint)
-        and (:trace::text is null or j.extras like :trace::text)
-        and (:search::text is null or strpos(lower(j.input collate "C"), :search::text) > 0
-          or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`;
+  const matches = (given: Given, row: string, stateOf: string) =>
+    conditions(given, {
+      ids: `${row}.id = any(:ids::uuid[])`,
+      states: `${stateOf} = any(:states::text[])`,
+      queues: `l.queue = any(:queues::text[])`,
+      names: `l.name = any(:names::text[])`,
+      lane: `j.lane = :lane::text`,
+      key: `j.key = :key::text`,
+      workflow: `j.parent_id = :workflow::uuid`,
+      since: `j.created_at >= :since::bigint`,
+      until: `j.created_at < :until::bigint`,
+      trace: `j.extras like :trace::text`,
+      search: `(strpos(lower(j.input collate "C"), :search::text) > 0
+            or strpos(lower(j.context collate "C"), :search::text) > 0 or strpos(lower(${row}.errors collate "C"), :search::text) > 0)`,
+    });
+  const fromCursor = (given: Given, condition: string) => conditions(given, { cursor: condition });
 
   type Among = typeof every;
-  const list = (among: Among) => `
+  const list = (among: Among) => (given: Given) =>
+    `
       select * from (
-        (${liveAmong(among("r", t.ready))} where ${matches("r", state)} and (:cursor::uuid is null or r.id < :cursor::uuid) order by r.id desc limit :limit::int)
+        (${liveAmong(among("r", t.ready))} where ${matches(given, "r", state)} and ${fromCursor(given, "r.id < :cursor::uuid")} order by r.id desc limit :limit::int)
         union all
-        (${endedAmong(among("h", t.history))} where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id < :cursor::uuid) order by h.id desc limit :limit::int)
+        (${endedAmong(among("h", t.history))} where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.id < :cursor::uuid")} order by h.id desc limit :limit::int)
       ) page order by id desc limit :limit::int`;
-  const ids = (among: Among) => `
+  const ids = (among: Among) => (given: Given) =>
+    `
       select id from (
         (select r.id from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
-          where ${matches("r", state)} and (:cursor::uuid is null or r.id > :cursor::uuid) order by r.id limit :limit::int)
+          where ${matches(given, "r", state)} and ${fromCursor(given, "r.id > :cursor::uuid")} order by r.id limit :limit::int)
         union all
         (select h.id from ${among("h", t.history)} join ${t.line} l on l.id = h.line
-          where ${matches("h", "h.state")} and (:cursor::uuid is null or h.id > :cursor::uuid) order by h.id limit :limit::int)
+          where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.id > :cursor::uuid")} order by h.id limit :limit::int)
       ) page order by id limit :limit::int`;
-  const count = (among: Among) => `
+  const count = (among: Among) => (given: Given) =>
+    `
       select
-        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches("r", state)})
-        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches(given, "r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches(given, "h", "h.state")})
         as count`;
 
   /** What decides whether a job may be put elsewhere. */

@@ -2,10 +2,11 @@
  * The dashboard's statements for SQLite. Read it beside storage/postgres/statements/browse.ts: same names, same order, same parameters.
  *
  * A walk takes at most :scan rows, newest first, from :cursor down to the time that is asked for, and filters what it
- * took. Rows of `job` are looked at only for a filter that needs them (:deep), and for the ids of what is given out.
+ * took. Each condition is in the text only if the filter has its field. Rows of `job` are read only for a filter that needs
+ * them (:deep), and for the ids of the answer.
  */
 import { WAITING_AT } from "../../../jobs/job.ts";
-import type { Statements, Tables } from "../../catalogue.ts";
+import { conditions, type Given, type Statements, type Tables } from "../../catalogue.ts";
 import { CLOCK_SLACK_MS, stillOpen } from "../../../operate/browse-rows.ts";
 import { seqOf } from "../seq.ts";
 
@@ -28,72 +29,109 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
   const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
   const value = (at: string) =>
     `case json_type(j.input, ${at}) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else cast(json_extract(j.input, ${at}) as text) end`;
-  const walk = (taken: string, table: string) => `
-      with walked as materialized (${taken}),
+  const walk = (given: Given, taken: string, table: string) => `
+      with walked as materialized (${taken}),${
+        given("paths")
+          ? `
       wanted as materialized (
         select v.value as want, ${path(`'."' || s.value || '"'`)} as path,
           ${path(`case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"' end`)} as place
         from json_each(:paths) p join json_each(:wants) v on v.key = p.key
-      ),
+      ),`
+          : ""
+      }
       found as (
         select w.seq, w.state, w.line from walked w
-        where (:states is null or w.state in (select value from json_each(:states)))
-          and ${among("w")}
-          and (:group is null or w.error_group = :group)
-          and (not :retrying or w.error_group is not null)
-          and (:endedMin is null or w.ended_at >= :endedMin) and (:endedMax is null or w.ended_at <= :endedMax)
-          and (coalesce(:attemptMin, :attemptMax, :ranMin, :ranMax, :worker, :error) is null or exists (
-            select 1 from ${table} e where e.seq = w.seq
-              and (:attemptMin is null or e.attempt >= :attemptMin) and (:attemptMax is null or e.attempt <= :attemptMax)
-              and ((:ranMin is null and :ranMax is null) or (w.state in ('running', 'done', 'dead', 'cancelled')
-                and coalesce(w.ended_at, :now) - e.started_at between coalesce(:ranMin, 0) and coalesce(:ranMax, 9007199254740991)))
-              and (:worker is null or e.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker))
-              and (:error is null or instr(lower(e.errors), :error) > 0)))
-          and (not :deep or exists (
-            select 1 from ${t.job} j where j.seq = w.seq
-              and (:lane is null or j.lane = :lane) and (:key is null or j.key = :key)
-              and (:since is null or j.created_at >= :since) and (:until is null or j.created_at < :until)
-              and (:workflow is null or j.parent_id = :workflow)
-              and (:trace is null or j.extras like :trace)
-              and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))
-              and (:paths is null or (json_valid(j.input) and not exists (
-                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)))))
+        where ${conditions(given, {
+          states: "w.state in (select value from json_each(:states))",
+          "queues names": `w.line in (select l.id from ${t.line} l where ${linesOf(given)})`,
+          group: "w.error_group = :group",
+          retrying: "w.error_group is not null",
+          endedMin: "w.ended_at >= :endedMin",
+          endedMax: "w.ended_at <= :endedMax",
+          "attemptMin attemptMax ranMin ranMax worker error": `exists (
+            select 1 from ${table} e where e.seq = w.seq and ${ofAttempt(given)})`,
+          deep: `exists (
+            select 1 from ${t.job} j where j.seq = w.seq and ${ofJob(given, table)})`,
+        })}
       )`;
-  const browse = (taken: string, table: string) => `${walk(taken, table)}
+  const linesOf = (given: Given) =>
+    conditions(given, {
+      queues: "l.queue in (select value from json_each(:queues))",
+      names: "l.name in (select value from json_each(:names))",
+    });
+  const ofAttempt = (given: Given) =>
+    conditions(given, {
+      attemptMin: "e.attempt >= :attemptMin",
+      attemptMax: "e.attempt <= :attemptMax",
+      "ranMin ranMax": "w.state in ('running', 'done', 'dead', 'cancelled')",
+      ranMin: "coalesce(w.ended_at, :now) - e.started_at >= :ranMin",
+      ranMax: "coalesce(w.ended_at, :now) - e.started_at between 0 and :ranMax",
+      worker: `e.session in (select s.id from ${t.session} s where s.worker_id = :worker or s.name = :worker)`,
+      error: "instr(lower(e.errors), :error) > 0",
+    });
+  const ofJob = (given: Given, table: string) =>
+    conditions(given, {
+      lane: "j.lane = :lane",
+      key: "j.key = :key",
+      since: "j.created_at >= :since",
+      until: "j.created_at < :until",
+      workflow: "j.parent_id = :workflow",
+      trace: "j.extras like :trace",
+      search: `(instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))`,
+      paths: `json_valid(j.input) and not exists (
+                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)`,
+    });
+  type Taken = (given: Given) => string;
+  const browse = (taken: Taken, table: string) => (given: Given) =>
+    `${walk(given, taken(given), table)}
       select * from (select ${seq.id("f.seq")} as id, f.seq as place, null as bottom, null as walked from found f order by f.seq desc limit :limit)
       union all
       select null, null, (select min(seq) from walked), (select count(*) from walked)`;
-  const tally = (taken: string, table: string) => `${walk(taken, table)}
+  const tally = (taken: Taken, table: string) => (given: Given) =>
+    `${walk(given, taken(given), table)}
       select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
       union all select null, null, (select count(*) from walked), (select min(seq) from walked)`;
   const under = (row: string) => `${row}.seq < coalesce(cast(:cursor as integer), 9223372036854775807)`;
-  /** The clock of whoever enqueued may have been put right since, hence the slack. */
-  const range = (row: string) => `${under(row)}
-          and ${row}.seq < case when :until is null and :endedMax is null then 9223372036854775807
-            else ${seq.at(`min(coalesce(:until, 8640000000000000), coalesce(:endedMax, 8640000000000000)) + ${CLOCK_SLACK_MS}`)} end
-          and ${row}.seq >= case when :since is null then 0 else ${seq.at(`:since - ${CLOCK_SLACK_MS}`)} end`;
+  /** The clock of the enqueuing process may have been corrected since, hence the slack. */
+  const bounded = (given: Given, row: string) =>
+    conditions(given, {
+      cursor: `${row}.seq < cast(:cursor as integer)`,
+      until: `${row}.seq < ${seq.at(`:until + ${CLOCK_SLACK_MS}`)}`,
+      endedMax: `${row}.seq < ${seq.at(`:endedMax + ${CLOCK_SLACK_MS}`)}`,
+      since: `${row}.seq >= ${seq.at(`:since - ${CLOCK_SLACK_MS}`)}`,
+    });
   const newest = (row: string) => `order by ${row}.seq desc limit :scan`;
   const columns = `r.seq, r.line, ${state} as state, r.error_group, null as ended_at`;
   const endedColumns = `h.seq, h.line, h.state, h.error_group, h.ended_at`;
-  const takenLive = `select ${columns} from ${t.ready} r where ${range("r")} ${newest("r")}`;
-  const takenHeld = `
+  const takenLive = (given: Given) =>
+    `select ${columns} from ${t.ready} r where ${bounded(given, "r")} ${newest("r")}`;
+  const takenHeld = (given: Given) => `
         select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
-        where ${range("r")} ${newest("r")}`;
-  const takenTroubled = `select ${columns} from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}`;
-  const takenEnded = `select ${endedColumns} from ${t.history} h where ${range("h")} ${newest("h")}`;
-  const takenUnhappy = `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}`;
+        where ${bounded(given, "r")} ${newest("r")}`;
+  const takenTroubled = (given: Given) =>
+    `select ${columns} from ${t.ready} r where r.error_group is not null and ${bounded(given, "r")} ${newest("r")}`;
+  const takenEnded = (given: Given) =>
+    `select ${endedColumns} from ${t.history} h where ${bounded(given, "h")} ${newest("h")}`;
+  const takenUnhappy = (given: Given) =>
+    `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${bounded(given, "h")} ${newest("h")}`;
   // What a run called or enqueued, by the index of parents (which has the numbers in it), and the jobs of a batch; each is looked up where it is.
-  const takenFrom = (some: string) => `
+  const takenFrom = (some: Taken) => (given: Given) =>
+    `
         select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else ${state} end as state,
           coalesce(r.error_group, h.error_group) as error_group, h.ended_at
-        from (select p.seq from ${some} and ${range("p")} ${newest("p")}) c
+        from (select p.seq from ${some(given)} and ${bounded(given, "p")} ${newest("p")}) c
         left join ${t.ready} r on r.seq = c.seq left join ${t.history} h on h.seq = c.seq`;
-  const takenChildren = takenFrom(`${t.job} p where p.parent_id = :workflow`);
-  const takenMembers = takenFrom(`${t.member} p where p.batch = :batch`);
+  const takenChildren = takenFrom(() => `${t.job} p where p.parent_id = :workflow`);
+  const takenMembers = takenFrom(() => `${t.member} p where p.batch = :batch`);
   // By their ids, of which there are as many as were given.
-  const takenNamed = takenFrom(`
-          ${t.job} p where p.seq in ${seq.among(":ids")} and (:workflow is null or p.parent_id = :workflow)
-          and (:batch is null or exists (select 1 from ${t.member} m where m.batch = :batch and m.seq = p.seq))`);
+  const takenNamed = takenFrom(
+    (given) => `
+          ${t.job} p where p.seq in ${seq.among(":ids")} and ${conditions(given, {
+            workflow: "p.parent_id = :workflow",
+            batch: `exists (select 1 from ${t.member} m where m.batch = :batch and m.seq = p.seq)`,
+          })}`,
+  );
   const eitherColumns = "seq, attempt, started_at, session, errors";
   const either = `(select ${eitherColumns} from ${t.ready} union all select ${eitherColumns} from ${t.history})`;
   const due = "r.token is null and r.run_at <= :now";

@@ -8,7 +8,7 @@
  *  - `changes()` and `last_insert_rowid()` carry the claim's token from one statement to the next.
  *  - Nobody else writes while we do, so nothing needs to be locked or skipped.
  */
-import { RESENT_MS, type Statements, type Tables } from "../../catalogue.ts";
+import { conditions, type Given, RESENT_MS, type Statements, type Tables } from "../../catalogue.ts";
 import { WAITING_AT } from "../../../jobs/job.ts";
 import { MOST_COUNTED } from "../../../jobs/job-bounds.ts";
 import { CANCEL, PAUSE } from "../../../lease/request-rows.ts";
@@ -232,38 +232,44 @@ export function statements(t: Tables): Statements {
       from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
   const ended = endedAmong(every("h", t.history));
-  const matches = (row: string, stateOf: string) => `
-        (:ids is null or ${row}.seq in ${seq.among(":ids")})
-        and (:states is null or ${stateOf} in (select value from json_each(:states)))
-        and (:queues is null or l.queue in (select value from json_each(:queues)))
-        and (:names is null or l.name in (select value from json_each(:names)))
-        and (:lane is null or j.lane = :lane)
-        and (:key is null or j.key = :key)
-        and (:workflow is null or j.parent_id = :workflow)
-        and (:since is null or j.created_at >= :since)
-        and (:until is null or j.created_at < :until)
-        and (:trace is null or j.extras like :trace)
-        and (:search is null or instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`;
+  const matches = (given: Given, row: string, stateOf: string) =>
+    conditions(given, {
+      ids: `${row}.seq in ${seq.among(":ids")}`,
+      states: `${stateOf} in (select value from json_each(:states))`,
+      queues: `l.queue in (select value from json_each(:queues))`,
+      names: `l.name in (select value from json_each(:names))`,
+      lane: `j.lane = :lane`,
+      key: `j.key = :key`,
+      workflow: `j.parent_id = :workflow`,
+      since: `j.created_at >= :since`,
+      until: `j.created_at < :until`,
+      trace: `j.extras like :trace`,
+      search: `(instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or instr(lower(${row}.errors), :search) > 0)`,
+    });
+  const fromCursor = (given: Given, condition: string) => conditions(given, { cursor: condition });
 
   type Among = typeof every;
-  const list = (among: Among) => `
+  const list = (among: Among) => (given: Given) =>
+    `
       select * from (
-        select * from (${liveAmong(among("r", t.ready))} where ${matches("r", state)} and r.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by r.seq desc limit :limit)
+        select * from (${liveAmong(among("r", t.ready))} where ${matches(given, "r", state)} and ${fromCursor(given, "r.seq < cast(:cursor as integer)")} order by r.seq desc limit :limit)
         union all
-        select * from (${endedAmong(among("h", t.history))} where ${matches("h", "h.state")} and h.seq < coalesce(cast(:cursor as integer), ${LAST_SEQ}) order by h.seq desc limit :limit)
+        select * from (${endedAmong(among("h", t.history))} where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.seq < cast(:cursor as integer)")} order by h.seq desc limit :limit)
       ) page order by place desc limit :limit`;
-  const ids = (among: Among) => `
+  const ids = (among: Among) => (given: Given) =>
+    `
       select id, place from (
         select * from (select j.id, r.seq as place from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
-          where ${matches("r", state)} and r.seq > coalesce(cast(:cursor as integer), 0) order by r.seq limit :limit)
+          where ${matches(given, "r", state)} and ${fromCursor(given, "r.seq > cast(:cursor as integer)")} order by r.seq limit :limit)
         union all
         select * from (select j.id, h.seq as place from ${among("h", t.history)} join ${t.line} l on l.id = h.line
-          where ${matches("h", "h.state")} and h.seq > coalesce(cast(:cursor as integer), 0) order by h.seq limit :limit)
+          where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.seq > cast(:cursor as integer)")} order by h.seq limit :limit)
       ) page order by place limit :limit`;
-  const count = (among: Among) => `
+  const count = (among: Among) => (given: Given) =>
+    `
       select
-        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches("r", state)})
-        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches("h", "h.state")})
+        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches(given, "r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches(given, "h", "h.state")})
         as count`;
 
   /** What decides whether a job may be put elsewhere. */
