@@ -17,19 +17,17 @@ import { isHoldfastError, shown, UsageError } from "../errors.ts";
 import type { Holdfast } from "../index.ts";
 import type { AuditEntry } from "../operate/browse.ts";
 import { Operations, storable } from "../operate/operations.ts";
-import { dressOf } from "./appearance/brand.ts";
 import { parseExact } from "../values/exact-numbers.ts";
 import { checkOptions } from "../values/options.ts";
 import { viewing } from "../storage/viewing.ts";
 import { type Adapters, adaptersOf } from "./api/adapters.ts";
 import { Assets } from "./appearance/assets.ts";
-import { badgeOf, checkLabel } from "./appearance/badge.ts";
+import { checkLabel, labelColors } from "./appearance/label.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { Doctor } from "./api/doctor.ts";
 import { AUDIT_ID, type Permission, READ_AT } from "./api/contract.ts";
 import { inTime } from "./live/deadline.ts";
-import { checkLanguage } from "./appearance/language.ts";
 import { openapi } from "./api/openapi.ts";
 import { Pulse } from "./live/pulse.ts";
 import { Writable } from "./live/writable.ts";
@@ -58,8 +56,6 @@ const optionNames = [
   "label",
   "labelColor",
   "traceLink",
-  "brand",
-  "language",
   "jobs",
   "maxBody",
 ];
@@ -105,10 +101,7 @@ export function dashboardWith(
   const gate = shared?.gate ?? new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
-  const assets = new Assets(directory, {
-    dress: dressOf(given.brand),
-    language: checkLanguage(given.language),
-  });
+  const assets = new Assets(directory);
   const pace = new PaceReader(store.series, env.clock);
   const stream = new Stream({
     read: () => viewing(() => readOverview(store, pace)),
@@ -123,7 +116,7 @@ export function dashboardWith(
   const writable = new Writable(store, env.clock);
   const readOnly = async (): Promise<boolean> => given.readOnly === true || !(await writable.now());
   const label = checkLabel(given.label);
-  const badge = badgeOf(given.labelColor);
+  const colors = labelColors(given.labelColor);
   const traceLink = checkTraceLink(given.traceLink);
   const maxBody = given.maxBody ?? mebibyte;
   const jobs = checkJobs(given.jobs);
@@ -136,7 +129,7 @@ export function dashboardWith(
     definitions: () => new Set([...jobs.keys(), ...definitions.keys()]),
     readOnly,
     label,
-    labelColor: badge?.paper ?? null,
+    labelColor: colors?.paper ?? null,
     redactor,
     operations,
     stream,
@@ -163,10 +156,9 @@ export function dashboardWith(
         {
           basePath,
           label,
-          badge,
+          labelColors: colors,
           traceLink,
           database: shared?.database ?? null,
-          brand: assets.brand(basePath),
           auth: gate.publicShell ? "token" : "page",
         },
         request.headers,

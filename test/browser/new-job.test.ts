@@ -4,7 +4,6 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { defineJob, defineSignal } from "../../src/index.ts";
 import type { JobDetail } from "../../src/dashboard/api/contract.ts";
-import { accentIn } from "../../src/dashboard/appearance/brand.ts";
 import { accessible, closeSites, fits, shot, type Site, site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
@@ -53,23 +52,11 @@ const stored = async (name: string): Promise<string> => {
   return (await home.hf.internals.store.insight.inspect(jobs[0]!.id))!.input;
 };
 
-/** As a browser says it. */
-const rgb = (color: string): string =>
-  `rgb(${[1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16)).join(", ")})`;
-
 const eventually = { timeout: 10_000, interval: 50 };
-
-/** Of a colour that can hardly be read: every picture and every look of axe in this file is in this dress. */
-const brand = {
-  name: "Acme Jobs",
-  logo: '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><circle cx="12" cy="12" r="11" fill="#facc15"/><path d="M7 17 12 6l5 11" stroke="#000" stroke-width="2.5" fill="none"/></svg>',
-  accent: "#facc15",
-  radius: 2,
-};
 
 let home: Site;
 beforeAll(async () => {
-  home = await site({ jobs: [invite], basePath: "/admin/jobs", brand });
+  home = await site({ jobs: [invite], basePath: "/admin/jobs" });
   const worker = home.hf.work([fresh], { queues: ["nowhere"] });
   await worker.ready;
   await worker.stop();
@@ -87,29 +74,6 @@ async function newJob(page: Page, name: string): Promise<void> {
   await page.getByRole("button", { name: "New job" }).click();
   await dialog(page).getByLabel("Name").fill(name);
 }
-
-test("[K2] the page wears the brand: its name in title and header, its logo, its colour and corners, in both themes and where one signs in", async () => {
-  for (const dark of [false, true]) {
-    const page = await home.open("/jobs", { dark });
-    await page.getByRole("link", { name: "Acme Jobs" }).waitFor();
-    expect(await page.title()).toBe("Jobs · Acme Jobs");
-    expect(await page.evaluate<number>("document.querySelector('.brand img').naturalWidth")).toBeGreaterThan(
-      0,
-    );
-    await page.getByRole("button", { name: "New job" }).click();
-    await dialog(page).getByRole("button", { name: "Enqueue" }).waitFor();
-    const css = (name: string): Promise<string> =>
-      page.evaluate(`getComputedStyle(document.querySelector("dialog .button.primary")).${name}`);
-    const { fill, ink } = accentIn(dark ? "dark" : "light", brand.accent);
-    expect([await css("backgroundColor"), await css("color")]).toEqual([rgb(fill), rgb(ink)]);
-    expect(await css("borderTopLeftRadius")).toMatch(/^[12](\.\d+)?px$/);
-    await accessible(page);
-    await shot(page, `brand-${dark ? "dark" : "light"}`);
-  }
-  const gate = await home.open("/", { token: "not-the-token-of-this-site", noisy: true });
-  await gate.getByText("Acme Jobs").waitFor();
-  await accessible(gate);
-});
 
 test("[K3] a signal that the kind declares is sent by a form: what the schema refuses is told at its field, and JSON is the other way", async () => {
   const worker = home.hf.work([order], { queues: { orders: 2 } });

@@ -1,7 +1,7 @@
 // What the axes of a chart are marked by.
 import { expect, test } from "vitest";
 import { axisSize, timeRange, WHOLE } from "../../ui/src/charts/axis-scale.ts";
-import { duration, durationMark } from "../../ui/src/language/quantities.ts";
+import { duration, durationMark } from "../../ui/src/text/quantities.ts";
 
 test("[K2] a chart with one instant, or none, shows the minute before it, and others what they have", () => {
   expect(timeRange([1_000], 7_000)).toEqual([940, 1_000]);

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { QueueDetail } from "../../src/dashboard/api/contract.ts";
 import { durationMs } from "../../src/values/duration.ts";
-import { rateOf, rateWords, written } from "../../ui/src/language/quantities.ts";
+import { rateOf, rateWords, written } from "../../ui/src/text/quantities.ts";
 import { settingLines, settings, settingsChange } from "../../ui/src/queues/setting-lines.ts";
 
 const none: QueueDetail["settings"] = {

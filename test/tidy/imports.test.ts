@@ -64,7 +64,6 @@ const exceptions: Readonly<Record<string, string>> = {
   "operate/findings.ts → holdfast.ts": "type: a function of a client",
   "operate/operations.ts → holdfast.ts": "type: a function of a client",
   "observe/health.ts → holdfast.ts": "type: a function of a client",
-  "config.ts → dashboard/appearance/brand.ts": "type: the options of the dashboard in a config file",
 };
 
 /** Pure rooms import nothing but these (and nothing of Node's that touches the world). */

@@ -6,7 +6,7 @@ import { startTruncationTitles } from "./app/truncation-titles.ts";
 import { connect } from "./data/live-stream.ts";
 import { startRouter } from "./data/router.ts";
 import { startShortcuts } from "./kit/shortcuts.ts";
-import { startBidi } from "./language/bidi.ts";
+import { startBidi } from "./text/bidi.ts";
 import "./style/index.css";
 
 startBidi();

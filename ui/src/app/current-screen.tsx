@@ -1,7 +1,6 @@
 // The screen that the address names.
 import { isScreen, segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
 import { href, path } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { FailuresScreen } from "../screens/failures-screen.tsx";
 import { JobScreen } from "../screens/job-screen.tsx";
 import { OperationsScreen } from "../screens/operations-screen.tsx";
@@ -84,10 +83,10 @@ function NoSuchScreen() {
   return (
     <section class="panel">
       <div class="empty">
-        <h1>{t("There is no such page")}</h1>
-        <p>{t("The address may be cut or mistyped.")}</p>
+        <h1>There is no such page</h1>
+        <p>The address may be cut or mistyped.</p>
         <a class="button" href={href("/")}>
-          {t("To the overview")}
+          To the overview
         </a>
       </div>
     </section>

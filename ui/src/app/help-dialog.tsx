@@ -10,7 +10,6 @@ import {
   themes,
   times,
 } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 
 export function HelpDialog({
   close,
@@ -26,7 +25,7 @@ export function HelpDialog({
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Keyboard and settings")}</h2>
+        <h2>Keyboard and settings</h2>
       </header>
       <div class="content">
         <dl class="keys">
@@ -40,10 +39,10 @@ export function HelpDialog({
           ))}
         </dl>
         <label class="row">
-          {t("Theme")}{" "}
+          Theme{" "}
           <select
             class="input"
-            aria-label={t("Theme")}
+            aria-label="Theme"
             value={theme.value}
             onChange={(event) => (theme.value = event.currentTarget.value as typeof theme.value)}
           >
@@ -55,28 +54,28 @@ export function HelpDialog({
           </select>
         </label>
         <label class="row">
-          {t("Rows")}{" "}
+          Rows{" "}
           <select
             class="input"
-            aria-label={t("Rows")}
+            aria-label="Rows"
             value={density.value}
             onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
           >
-            <option value="comfortable">{t("Comfortable")}</option>
-            <option value="compact">{t("Compact")}</option>
+            <option value="comfortable">Comfortable</option>
+            <option value="compact">Compact</option>
           </select>
         </label>
         <label class="row">
-          {t("Live updates")}{" "}
+          Live updates{" "}
           <select
             class="input"
-            aria-label={t("Live updates")}
+            aria-label="Live updates"
             value={refresh.value}
             onChange={(event) => (refresh.value = event.currentTarget.value as typeof refresh.value)}
           >
             {refreshes.map((seconds) => (
               <option key={seconds} value={seconds}>
-                {t("at most every {seconds} s", { seconds })}
+                at most every {seconds} s
               </option>
             ))}
           </select>
@@ -87,7 +86,7 @@ export function HelpDialog({
             checked={times.value === "absolute"}
             onChange={(event) => (times.value = event.currentTarget.checked ? "absolute" : "relative")}
           />{" "}
-          {t("Times as dates, not as ages")}
+          Times as dates, not as ages
         </label>
         <label class="row">
           <input
@@ -95,7 +94,7 @@ export function HelpDialog({
             checked={shortcuts.value === "on"}
             onChange={(event) => (shortcuts.value = event.currentTarget.checked ? "on" : "off")}
           />{" "}
-          {t("Single keys do things")}
+          Single keys do things
         </label>
         <label class="row">
           <input
@@ -103,12 +102,12 @@ export function HelpDialog({
             checked={clock.value === "utc"}
             onChange={(event) => (clock.value = event.currentTarget.checked ? "utc" : "local")}
           />{" "}
-          {t("Times in UTC")}
+          Times in UTC
         </label>
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>

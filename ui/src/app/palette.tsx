@@ -18,7 +18,6 @@ import { live, may, overview } from "../data/live-stream.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { go } from "../data/router.ts";
 import { nextTheme } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 import { views } from "../jobs/saved-views.tsx";
 
@@ -77,8 +76,8 @@ export function Palette({
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={`palette-${chosen}`}
-        aria-label={t("Go to a screen, a queue or a job, or do something")}
-        placeholder={t("A screen, a name, a job's id, an action, or text in a payload")}
+        aria-label="Go to a screen, a queue or a job, or do something"
+        placeholder="A screen, a name, a job's id, an action, or text in a payload"
         spellcheck={false}
         onInput={(event) => {
           text.value = event.currentTarget.value;
@@ -93,7 +92,7 @@ export function Palette({
           event.preventDefault();
         }}
       />
-      <ul id="palette-list" role="listbox" aria-label={t("Where to")}>
+      <ul id="palette-list" role="listbox" aria-label="Where to">
         {options.map((option, i) => (
           <li
             key={`${option.hint} ${option.name}`}
@@ -156,15 +155,13 @@ function optionsOf(
     wanted === ""
       ? []
       : [
-          ...views.value.map(({ name, to }) => option(name, "star", t("saved view"), () => go(to))),
-          ...queues.map(({ name }) => option(name, "queues", t("queue"), () => go(`/queues/${seg(name)}`))),
+          ...views.value.map(({ name, to }) => option(name, "star", "saved view", () => go(to))),
+          ...queues.map(({ name }) => option(name, "queues", "queue", () => go(`/queues/${seg(name)}`))),
           ...schedules.map(({ name }) =>
-            option(name, "calendar", t("schedule"), () => go(`/schedules/${seg(name)}`)),
+            option(name, "calendar", "schedule", () => go(`/schedules/${seg(name)}`)),
           ),
           ...workers.map(({ name, id }) =>
-            option(name, "workers", t("worker {id}", { id: id.slice(-6) }), () =>
-              go(`/workers?worker=${seg(id)}`),
-            ),
+            option(name, "workers", `worker ${id.slice(-6)}`, () => go(`/workers?worker=${seg(id)}`)),
           ),
           ...queues.flatMap(queueActions),
           ...schedules.flatMap(scheduleActions),
@@ -180,13 +177,13 @@ function optionsOf(
     ...jobs
       .slice(0, mostJobs)
       .map(({ id, name, state }) =>
-        option(t("Job {id}", { id }), "jobs", `${name}, ${state}`, () => go(`/jobs/${id}`)),
+        option(`Job ${id}`, "jobs", `${name}, ${state}`, () => go(`/jobs/${id}`)),
       ),
   );
   if (wanted !== "" && may("jobs:search"))
     // Words, ids and their ends mean here what they mean in the search for jobs, which reads them.
     found.push(
-      option(t("Find jobs with “{typed}”", { typed: typed.trim() }), "search", t("search"), () =>
+      option(`Find jobs with “${typed.trim()}”`, "search", "search", () =>
         go(`/jobs${query({ find: typed.trim() })}`),
       ),
     );
@@ -200,20 +197,20 @@ function option(name: string, icon: IconName, hint: string, run: () => void): Op
 /** What can be done to nothing in particular. */
 function commands(help: () => void): Option[] {
   return [
-    ...(may("jobs:enqueue") ? [option(t("New job"), "plus", "", () => enqueueDialog({}))] : []),
-    option(t("Change the theme"), "moon", "t", nextTheme),
+    ...(may("jobs:enqueue") ? [option("New job", "plus", "", () => enqueueDialog({}))] : []),
+    option("Change the theme", "moon", "t", nextTheme),
     option(
-      live.value ? t("Pause live updates") : t("Resume live updates"),
+      live.value ? "Pause live updates" : "Resume live updates",
       live.value ? "pause" : "play",
       ".",
       () => {
         live.value = !live.value;
       },
     ),
-    option(t("Keyboard and settings"), "keyboard", "?", help),
+    option("Keyboard and settings", "keyboard", "?", help),
     ...(mayDo("retry")
       ? [
-          option(t("Retry all dead jobs"), "retry", t("after a look"), () =>
+          option("Retry all dead jobs", "retry", "after a look", () =>
             startBulk("retry", { state: ["dead"] }, again),
           ),
         ]
@@ -227,20 +224,19 @@ function queueActions({ name, pausedAt, drainingAt }: QueueLine): Option[] {
     ...(may("queues:pause")
       ? [
           option(
-            done === "pause" ? t("Pause queue {name}", { name }) : t("Resume queue {name}", { name }),
+            done === "pause" ? `Pause queue ${name}` : `Resume queue ${name}`,
             done === "pause" ? "pause" : "play",
             "",
             () =>
-              void attempt(
-                done === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
-                () => send("POST", `/queues/${seg(name)}/${done}`),
+              void attempt(done === "pause" ? `${name} is paused.` : `${name} is resumed.`, () =>
+                send("POST", `/queues/${seg(name)}/${done}`),
               ),
           ),
         ]
       : []),
     ...(mayDo("retry")
       ? [
-          option(t("Retry all dead of queue {name}", { name }), "retry", t("after a look"), () =>
+          option(`Retry all dead of queue ${name}`, "retry", "after a look", () =>
             startBulk("retry", { state: ["dead"], queue: [name] }, again),
           ),
         ]
@@ -254,11 +250,11 @@ function scheduleActions({ name, paused }: ScheduleLine): Option[] {
     ...(may("schedules:set")
       ? [
           option(
-            paused ? t("Resume schedule {name}", { name }) : t("Pause schedule {name}", { name }),
+            paused ? `Resume schedule ${name}` : `Pause schedule ${name}`,
             paused ? "play" : "pause",
             "",
             () =>
-              void attempt(paused ? t("It makes jobs again.") : t("It makes no more jobs."), () =>
+              void attempt(paused ? "It makes jobs again." : "It makes no more jobs.", () =>
                 send("POST", `${path}/${paused ? "resume" : "pause"}`),
               ),
           ),
@@ -267,11 +263,11 @@ function scheduleActions({ name, paused }: ScheduleLine): Option[] {
     ...(may("schedules:trigger")
       ? [
           option(
-            t("Run schedule {name} now", { name }),
+            `Run schedule ${name} now`,
             "play",
             "",
             () =>
-              void attempt(t("Its job is made."), () =>
+              void attempt("Its job is made.", () =>
                 send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
               ),
           ),

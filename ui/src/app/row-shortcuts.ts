@@ -3,7 +3,6 @@
 import { pressIn } from "../kit/actions.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { path } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 
 /** What a row is about comes first in it. */
 const inRow = "a.main-link, a[href], button";
@@ -16,8 +15,8 @@ export function startRowShortcuts(search: () => void): void {
     if (field === null) search();
     else field.focus();
   });
-  onKey("p", () => press([t("Pause"), t("Resume")]));
-  onKey("P", () => press([t("Resume")]));
+  onKey("p", () => press(["Pause", "Resume"]));
+  onKey("P", () => press(["Resume"]));
 }
 
 function rowOfFocus(): HTMLTableRowElement | null {

@@ -6,16 +6,15 @@ import { page } from "../data/page-settings.ts";
 import { href, path } from "../data/router.ts";
 import { openJob } from "../jobs/open-job.ts";
 import { duration } from "../kit/format.ts";
-import { t } from "../language/translation.ts";
 import { menuEntryOf } from "./navigation.ts";
 
 /** Which environment this is. Its colours are set by CSSOM: the policy allows no style in the page's text. */
 export function Environment() {
   if (page.label === null) return null;
-  const { paper, ink } = page.badge ?? {};
+  const { paper, ink } = page.labelColors ?? {};
   return (
     <span class="env" title={page.label} style={{ background: paper, color: ink }}>
-      <span class="hidden-text">{t("Environment:")} </span>
+      <span class="hidden-text">Environment: </span>
       {page.label}
     </span>
   );
@@ -51,13 +50,13 @@ export function Crumbs() {
   );
 }
 
-export const themeIcons = { system: "auto", light: "sun", dark: "moon", contrast: "contrast" } as const;
+export const themeIcons = { system: "auto", light: "sun", dark: "moon" } as const;
 
 const liveWords = {
-  live: t("Live"),
-  paused: t("Paused"),
-  connecting: t("Connecting"),
-  trouble: t("Reconnecting"),
+  live: "Live",
+  paused: "Paused",
+  connecting: "Connecting",
+  trouble: "Reconnecting",
 } as const;
 
 /** The server sends a byte at least every 5 s: without one for so long the page is stale. */
@@ -67,13 +66,13 @@ export function LiveButton() {
   const silent = now.value - skew.value - heardAt.value;
   const stale = connection.value !== "paused" && silent > staleMs;
   const how = stale ? "trouble" : connection.value;
-  const words = stale ? t("Last update {ago} ago", { ago: duration(silent) }) : liveWords[how];
+  const words = stale ? `Last update ${duration(silent)} ago` : liveWords[how];
   return (
     <button
       type="button"
       class="button quiet"
       aria-pressed={live.value}
-      title={live.value ? t("Live: press to pause") : t("Paused: press to go on")}
+      title={live.value ? "Live: press to pause" : "Paused: press to go on"}
       onClick={() => (live.value = !live.value)}
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />

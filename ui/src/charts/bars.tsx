@@ -1,7 +1,6 @@
 // Small bars: how often, hour by hour. The number of each is in a table for those who listen, or in its label.
 import { useSignal } from "@preact/signals";
 import { type Lead, useBrush } from "./brush.ts";
-import { t } from "../language/translation.ts";
 
 interface BarsOptions {
   readonly of: readonly number[];
@@ -38,13 +37,8 @@ export function Bars({
   const highest = Math.max(...of);
   const said =
     sum === 0 || name === undefined
-      ? t("{label}: {sum} in all", { label, sum: String(sum) })
-      : t("{label}: {sum} in all, most {most} ({when})", {
-          label,
-          sum: String(sum),
-          most: String(highest),
-          when: name(of.indexOf(highest)),
-        });
+      ? `${label}: ${String(sum)} in all`
+      : `${label}: ${String(sum)} in all, most ${String(highest)} (${name(of.indexOf(highest))})`;
   // What is not nothing can be seen.
   const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, Math.min(1, n / most) * height));
   const bar = (n: number, i: number, kind: string) => (
@@ -99,19 +93,14 @@ export function BrushedBars({ lead, chosen = null, ...bars }: BarsOptions & { re
       class="brushed"
       role="slider"
       tabIndex={0}
-      aria-label={t("{label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.", {
-        label: bars.label,
-      })}
+      aria-label={`${bars.label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.`}
       aria-valuemin={0}
       aria-valuemax={Math.max(0, of.length - 1)}
       aria-valuenow={Math.max(0, here)}
       aria-valuetext={
         anchor === null
           ? `${name(here)}: ${of[here] ?? 0}`
-          : t("From {anchor} to {anchor2}", {
-              anchor: name(Math.min(anchor, here)),
-              anchor2: name(Math.max(anchor, here)),
-            })
+          : `From ${name(Math.min(anchor, here))} to ${name(Math.max(anchor, here))}`
       }
       onKeyDown={keyDown}
       onBlur={leave}

@@ -6,12 +6,11 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
-import { durationMark } from "../language/quantities.ts";
+import { durationMark } from "../text/quantities.ts";
 import { axisSize, BINARY, timeRange, WHOLE } from "./axis-scale.ts";
 import { duration, number, clockTime, clockSecond, minuteOf } from "../kit/format.ts";
 import type { Mark } from "./lazy-chart.tsx";
-import { contrast, theme } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
+import { theme } from "../data/page-settings.ts";
 
 export interface Line {
   readonly name: string;
@@ -74,7 +73,7 @@ export function Chart({
   const whenOf = spokenTime.current;
   const active = lead !== undefined;
   const dark = isDark();
-  const high = contrast.value;
+  const high = matchMedia("(prefers-contrast: more)").matches;
   const names = lines.map(({ name }) => name).join();
 
   useEffect(() => {
@@ -218,27 +217,22 @@ export function Chart({
           ref={host}
           role="slider"
           tabIndex={0}
-          aria-label={t("{title}. Arrows go through time, Shift chooses a stretch, Enter opens it.", {
-            title,
-          })}
+          aria-label={`${title}. Arrows go through time, Shift chooses a stretch, Enter opens it.`}
           aria-valuemin={0}
           aria-valuemax={Math.max(0, at.length - 1)}
           aria-valuenow={Math.max(0, chosen)}
           aria-valuetext={
             anchor === null
               ? index === null
-                ? t("Now, {what}", { what: spoken(chosen) })
+                ? `Now, ${spoken(chosen)}`
                 : spoken(chosen)
-              : t("From {anchor} to {anchor2}", {
-                  anchor: whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000),
-                  anchor2: whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000),
-                })
+              : `From ${whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000)} to ${whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000)}`
           }
           onKeyDown={keyDown}
           onBlur={leave}
         />
       ) : (
-        <div class="plot" ref={host} role="img" aria-label={t("{title}. Now: {last}.", { title, last })} />
+        <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
       )}
       {index !== null && (
         <p class="point small" aria-hidden="true">
@@ -247,18 +241,14 @@ export function Chart({
       )}
       {marks.length > 0 && (
         <p class="marks small muted">
-          {t("Deployed: {marks}", {
-            marks: marks
-              .map(({ at: ms, text }) => t("{text} at {ms}", { text, ms: whenOf(ms / 1_000) }))
-              .join(", "),
-          })}
+          Deployed: {marks.map(({ at: ms, text }) => `${text} at ${whenOf(ms / 1_000)}`).join(", ")}
         </p>
       )}
       {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
         <p class="nothing muted small">{empty}</p>
       )}
       <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
-        <summary>{t("View as table")}</summary>
+        <summary>View as table</summary>
         {tabled.value && <Figures title={title} at={at} lines={lines} whenOf={whenOf} />}
       </details>
     </div>
@@ -283,11 +273,11 @@ function Figures({
     .slice(-mostRows)
     .toReversed();
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={t("{title} as a table", { title })}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={`${title} as a table`}>
       <table>
         <thead>
           <tr>
-            <th scope="col">{t("Time")}</th>
+            <th scope="col">Time</th>
             {lines.map(({ name }) => (
               <th key={name} scope="col" class="num">
                 {name}

@@ -1,7 +1,6 @@
 // Charts come after the page. A browser in which they do not load still has the chart's sentence.
 import type { Chart as ChartOf } from "./chart.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
-import { language } from "../language/translation.ts";
 
 /** An instant with a word, such as a deploy. */
 export interface Mark {
@@ -33,6 +32,6 @@ function allowAnyLanguage(): void {
   try {
     Intl.getCanonicalLocales(navigator.language);
   } catch {
-    Object.defineProperty(navigator, "language", { configurable: true, value: language });
+    Object.defineProperty(navigator, "language", { configurable: true, value: "en" });
   }
 }

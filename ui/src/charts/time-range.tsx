@@ -4,22 +4,21 @@ import type { ComponentChildren } from "preact";
 import type { Series } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import type { Lead } from "./brush.ts";
-import { amount, windowText } from "../kit/format.ts";
+import { windowText } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { liveNow, now } from "../data/page-clock.ts";
 import { go, href, params, path, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const spans = [
-  ["5m", amount(5, "minute"), 5 * MINUTE],
-  ["15m", amount(15, "minute"), 15 * MINUTE],
-  [null, amount(1, "hour"), HOUR],
-  ["6h", amount(6, "hour"), 6 * HOUR],
-  ["24h", amount(24, "hour"), 24 * HOUR],
-  ["7d", amount(7, "day"), 168 * HOUR],
+  ["5m", "5 min", 5 * MINUTE],
+  ["15m", "15 min", 15 * MINUTE],
+  [null, "1 h", HOUR],
+  ["6h", "6 h", 6 * HOUR],
+  ["24h", "24 h", 24 * HOUR],
+  ["7d", "7 d", 168 * HOUR],
 ] as const;
 type Span = (typeof spans)[number];
 const usual: Span = spans[2];
@@ -58,9 +57,7 @@ export function useOverTime<T>(
 /** The time that is shown, in words. */
 export function timeNote(): string {
   const time = timeShown();
-  return "last" in time
-    ? t("last {last}", { last: time.last[1] })
-    : windowText(`${time.from}..${time.to - 1}`);
+  return "last" in time ? `last ${time.last[1]}` : windowText(`${time.from}..${time.to - 1}`);
 }
 
 /** Chooses the time. `more`: what else there is to a stretch that was chosen. */
@@ -68,7 +65,7 @@ export function TimePicker({ more }: { more?: (time: { from: number; to: number 
   const time = timeShown();
   return (
     <div class="row tight span">
-      <nav class="spans" aria-label={t("Time shown")}>
+      <nav class="spans" aria-label="Time shown">
         {spans.map((one) => (
           <a
             key={one[1]}
@@ -85,7 +82,7 @@ export function TimePicker({ more }: { more?: (time: { from: number; to: number 
             <b>{timeNote()}</b>
             <button
               type="button"
-              aria-label={t("Back to the last hour")}
+              aria-label="Back to the last hour"
               onClick={() => setParams({ from: null, to: null })}
             >
               <Icon name="close" size={12} />

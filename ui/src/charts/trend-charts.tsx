@@ -9,7 +9,6 @@ import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 
 type Beside = (marks: readonly Mark[]) => ComponentChildren;
@@ -24,10 +23,10 @@ export function TrendsPanel({ queue = null, children }: { queue?: string | null;
         more={(time) => (
           <>
             <a class="link small" href={href(jobsOf(time, queue, ""))}>
-              {t("Jobs that ended then")}
+              Jobs that ended then
             </a>
             <a class="link small" href={href(jobsOf(time, queue, "state=dead"))}>
-              {t("Those that died")}
+              Those that died
             </a>
           </>
         )}
@@ -92,36 +91,32 @@ function TrendCharts({
   return (
     <div class="grid two">
       <Panel
-        title={t("Throughput")}
-        note={
-          stepMs === 60_000
-            ? t("jobs a minute, {note}", { note })
-            : t("jobs in {stepMs}, {note}", { stepMs: duration(stepMs), note })
-        }
+        title="Throughput"
+        note={stepMs === 60_000 ? `jobs a minute, ${note}` : `jobs in ${duration(stepMs)}, ${note}`}
       >
         <Chart
-          title={t("Throughput")}
+          title="Throughput"
           marks={marks}
           lead={leadsOf(series, (index, line) => ({ queue, more: kinds[line ?? likely(index)] ?? "" }))}
-          empty={t("No job ended in this time; a minute shows when it is over.")}
+          empty="No job ended in this time; a minute shows when it is over."
           at={series.at}
           lines={[
-            { name: t("Done"), values: series.done, shown: number },
-            { name: t("Retried"), values: series.retried, shown: number },
-            { name: t("Dead"), values: series.dead, shown: number },
+            { name: "Done", values: series.done, shown: number },
+            { name: "Retried", values: series.retried, shown: number },
+            { name: "Dead", values: series.dead, shown: number },
           ]}
         />
       </Panel>
       {percentiles(
-        t("Waiting time"),
-        t("from due to start"),
-        t("No job started in this time; a minute shows when it is over."),
+        "Waiting time",
+        "from due to start",
+        "No job started in this time; a minute shows when it is over.",
         series.waitMs,
       )}
       {percentiles(
-        t("Running time"),
-        t("of an attempt"),
-        t("No attempt ended in this time; a minute shows when it is over."),
+        "Running time",
+        "of an attempt",
+        "No attempt ended in this time; a minute shows when it is over.",
         series.runMs,
       )}
       {children?.(marks)}

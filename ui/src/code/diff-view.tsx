@@ -1,9 +1,8 @@
 // Two texts, and what differs: by colour, by sign, and for who listens by a word. Lines are matched by the longest common run
 // (as many as are worth it).
-import { t } from "../language/translation.ts";
 
 const signs = { same: " ", gone: "−", new: "+" } as const;
-const words = { same: "", gone: `${t("before:")} `, new: `${t("after:")} ` } as const;
+const words = { same: "", gone: "before: ", new: "after: " } as const;
 
 export function DiffView({ before, after, label }: { before: string; after: string; label: string }) {
   return (

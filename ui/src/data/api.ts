@@ -4,7 +4,6 @@ import { signal } from "@preact/signals";
 import { AUDIT_ID, type ErrorBody, READ_AT } from "../../../src/dashboard/api/contract.ts";
 import type { Params } from "./query-params.ts";
 import { page } from "./page-settings.ts";
-import { t } from "../language/translation.ts";
 
 const tokenKey = "holdfast.token";
 
@@ -53,7 +52,7 @@ export class ApiFailure extends Error {
   readonly issues: NonNullable<ErrorBody["error"]["issues"]>;
 
   constructor(status: number, body: ErrorBody | null) {
-    super(body?.error.message ?? t("The server answered {status}.", { status }));
+    super(body?.error.message ?? `The server answered ${status}.`);
     this.status = status;
     this.code = body?.error.code ?? "UNKNOWN";
     this.field = body?.error.field;
@@ -109,8 +108,8 @@ export async function call(
   const guessed = response.status === 429 && path === "/me";
   if (page.auth === "token" && (response.status === 401 || guessed)) {
     locked.value = true;
-    if (guessed) denied.value = t("Too many wrong tokens. Wait a minute, then try again.");
-    else if (token.value !== null) denied.value ??= t("That token is not right.");
+    if (guessed) denied.value = "Too many wrong tokens. Wait a minute, then try again.";
+    else if (token.value !== null) denied.value ??= "That token is not right.";
   }
   let told: ErrorBody | null = null;
   try {
@@ -141,8 +140,7 @@ async function noticed<T>(change: Promise<T>): Promise<T> {
 
 /** JSON has no NaN and would write null, which takes a limit away. */
 function exactly(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new Error(t("The {name} is not a number.", { name }));
+  if (typeof value === "number" && !Number.isFinite(value)) throw new Error(`The ${name} is not a number.`);
   return value;
 }
 

@@ -5,8 +5,6 @@ import { may } from "../data/live-stream.ts";
 import { go } from "../data/router.ts";
 import { Field, openForm } from "../kit/forms.tsx";
 import { attempt, toast } from "../kit/toasts.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 
 /** Its dead jobs. */
@@ -32,7 +30,7 @@ export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
 export function tryOne(group: ErrorGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
-  void attempt(t("One of them runs again: see what becomes of it."), () =>
+  void attempt("One of them runs again: see what becomes of it.", () =>
     send("POST", `/jobs/${sample}/retry`),
   ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
 }
@@ -46,12 +44,12 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
   openForm({
-    title: t("Retry with another input"),
-    verb: t("Look what that does"),
+    title: "Retry with another input",
+    verb: "Look what that does",
     body: (
       <>
         <label class="field">
-          <span>{t("Patch (JSON)")}</span>
+          <span>Patch (JSON)</span>
           <textarea
             class="input mono"
             name="patch"
@@ -62,16 +60,15 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
           />
         </label>
         <p class="muted small">
-          {rich(
-            "An object is merged into each input, and null takes a key away. A list is a JSON Patch: {code}. Unique keys and lanes stay what they were.",
-            { code: <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code> },
-          )}
+          An object is merged into each input, and null takes a key away. A list is a JSON Patch:{" "}
+          <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code>. Unique keys and lanes
+          stay what they were.
         </p>
       </>
     ),
     run: async (fields) => {
-      const given = fields.json("patch", t("patch"));
-      if (typeof given !== "object" || given === null) throw new Error(t("A patch is an object or a list."));
+      const given = fields.json("patch", "patch");
+      if (typeof given !== "object" || given === null) throw new Error("A patch is an object or a list.");
       patch = given;
       return null;
     },
@@ -90,28 +87,27 @@ export function deleteAll(group: ErrorGroup, again: () => void): void {
 
 function mayDecide(): boolean {
   if (may("errors:triage")) return true;
-  toast(t("You may not decide about errors here."), "bad");
+  toast("You may not decide about errors here.", "bad");
   return false;
 }
 
 export function resolve(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Resolve this error"),
-    verb: t("Resolve"),
+    title: "Resolve this error",
+    verb: "Resolve",
     body: (
       <>
         <p class="muted">
-          {t(
-            "If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay: retry or delete them.",
-          )}
+          If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay:
+          retry or delete them.
         </p>
         <NoteFields group={group} />
       </>
     ),
     run: async (fields) => {
       await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
-      return t("It is resolved.");
+      return "It is resolved.";
     },
     then: again,
   });
@@ -120,17 +116,17 @@ export function resolve(group: ErrorGroup, again: () => void): void {
 export function ignore(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Ignore this error"),
-    verb: t("Ignore"),
+    title: "Ignore this error",
+    verb: "Ignore",
     body: (
       <>
         <div class="grid two">
-          <Field label={t("For")} name="for" placeholder={t("good, or 12h, 7d")} />
+          <Field label="For" name="for" placeholder="good, or 12h, 7d" />
           <Field
-            label={t("Until it fails so often more")}
+            label="Until it fails so often more"
             name="count"
             inputMode="numeric"
-            placeholder={t("no matter")}
+            placeholder="no matter"
           />
         </div>
         <NoteFields group={group} />
@@ -142,7 +138,7 @@ export function ignore(group: ErrorGroup, again: () => void): void {
         for: fields.text("for"),
         count: fields.number("count"),
       });
-      return t("It is ignored.");
+      return "It is ignored.";
     },
     then: again,
   });
@@ -150,18 +146,18 @@ export function ignore(group: ErrorGroup, again: () => void): void {
 
 export function reopen(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
-  void attempt(t("It is open again."), () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+  void attempt("It is open again.", () => send("POST", `/errors/${group.group}/reopen`)).then(again);
 }
 
 export function note(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Note"),
-    verb: t("Keep"),
+    title: "Note",
+    verb: "Keep",
     body: <NoteFields group={group} />,
     run: async (fields) => {
       await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
-      return t("It is noted.");
+      return "It is noted.";
     },
     then: again,
   });
@@ -179,15 +175,15 @@ function NoteFields({ group }: { group: ErrorGroup }) {
   return (
     <>
       <label class="field">
-        <span>{t("Note")}</span>
+        <span>Note</span>
         <textarea
           class="input short"
           name="note"
           defaultValue={group.note ?? ""}
-          placeholder={t("For whoever looks next")}
+          placeholder="For whoever looks next"
         />
       </label>
-      <Field label={t("Link")} name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
+      <Field label="Link" name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
     </>
   );
 }

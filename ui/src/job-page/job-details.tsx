@@ -1,5 +1,4 @@
 // The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
-import { language, t } from "../language/translation.ts";
 import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { useExpected } from "../workflows/expected-run.ts";
@@ -54,7 +53,7 @@ function useFirstStepAt(id: string, history: FlowHistory | null): number | null 
   return (cut ? first.data : history)?.steps[0]?.startedAt ?? null;
 }
 
-const both = new Intl.ListFormat(language);
+const both = new Intl.ListFormat("en");
 
 /** The code that a run began with, and the code that there is. */
 function Drift({ job, run }: { job: JobDetail; run: boolean }) {
@@ -64,20 +63,11 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   const there = both.format(workerVersions.map((one) => `v${one}`));
   const text =
     newest < version
-      ? t("It needs v{version} of its code, and workers have {there}: it waits for newer ones.", {
-          version,
-          there,
-        })
+      ? `It needs v${version} of its code, and workers have ${there}: it waits for newer ones.`
       : oldest < version
-        ? t("It needs v{version} of its code. Workers have {there}: the older ones leave it alone.", {
-            version,
-            there,
-          })
+        ? `It needs v${version} of its code. Workers have ${there}: the older ones leave it alone.`
         : newest > version && run
-          ? t(
-              'This run began with v{version} of its code, and workers now have {there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.',
-              { version, there },
-            )
+          ? `This run began with v${version} of its code, and workers now have ${there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.`
           : null;
   if (text === null) return null;
   return (
@@ -102,10 +92,9 @@ function Checked({ check }: { check: InputCheck | null }) {
   return (
     <span
       class={`tag ${fits ? "good" : "bad"}`}
-      title={t("Held against the schema of its kind, as this process has it")}
+      title="Held against the schema of its kind, as this process has it"
     >
-      <Icon name={fits ? "check" : "dead"} size={11} />{" "}
-      {fits ? t("fits its schema") : t("does not fit its schema")}
+      <Icon name={fits ? "check" : "dead"} size={11} /> {fits ? "fits its schema" : "does not fit its schema"}
     </span>
   );
 }
@@ -114,16 +103,16 @@ function Payload({ job }: { job: JobDetail }) {
   const check = useCheck(job);
   if (job.payloadHidden)
     return (
-      <section class="panel" aria-label={t("Payload")}>
-        <Empty icon="audit" title={t("Payloads are hidden")}>
-          <p>{t("You may see this job, but not what it was given.")}</p>
+      <section class="panel" aria-label="Payload">
+        <Empty icon="audit" title="Payloads are hidden">
+          <p>You may see this job, but not what it was given.</p>
         </Empty>
       </section>
     );
   const share = job.progress === null ? null : shareOf(job.progress);
   return (
     <>
-      <Part title={t("Input")} text={job.input} size={job.inputBytes} mark={<Checked check={check} />}>
+      <Part title="Input" text={job.input} size={job.inputBytes} mark={<Checked check={check} />}>
         {check !== null && check.issues.length > 0 && (
           <ul class="issues small">
             {check.issues.map(({ path, message }) => (
@@ -134,15 +123,15 @@ function Payload({ job }: { job: JobDetail }) {
           </ul>
         )}
       </Part>
-      {job.output !== null && <Part title={t("Output")} text={job.output} />}
+      {job.output !== null && <Part title="Output" text={job.output} />}
       {job.progress !== null && (
-        <Part title={t("Progress")} text={job.progress}>
+        <Part title="Progress" text={job.progress}>
           {share !== null && (
             <div class="row how-far">
               <span
                 class="progress"
                 role="progressbar"
-                aria-label={t("Progress")}
+                aria-label="Progress"
                 aria-valuemin={0}
                 aria-valuemax={100}
                 aria-valuenow={Math.round(share.share * 100)}
@@ -180,7 +169,7 @@ function Part({
         <>
           {mark}
           <button type="button" class="button quiet small" onClick={() => void copy(text ?? "")}>
-            <Icon name="copy" size={13} /> {t("Copy")}
+            <Icon name="copy" size={13} /> Copy
           </button>
         </>
       }
@@ -198,7 +187,7 @@ function Trace({ id }: { id: string }) {
   const jobs = href(`/jobs?trace=${id}`);
   if (typeof page.traceLink !== "string")
     return (
-      <a class="link" title={t("Jobs of trace {id}", { id })} href={jobs}>
+      <a class="link" title={`Jobs of trace ${id}`} href={jobs}>
         {words}
       </a>
     );
@@ -214,7 +203,7 @@ function Trace({ id }: { id: string }) {
         {words}
       </a>{" "}
       <a class="link small" href={jobs}>
-        {t("its jobs")}
+        its jobs
       </a>
     </>
   );
@@ -223,80 +212,75 @@ function Trace({ id }: { id: string }) {
 /** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
 function attempts({ attempt, maxAttempts }: JobDetail): string {
   return attempt === 0
-    ? t("none used up, {maxAttempts} allowed", { maxAttempts: number(maxAttempts) })
-    : t("{attempt} of {maxAttempts}", { attempt: number(attempt), maxAttempts: number(maxAttempts) });
+    ? `none used up, ${number(maxAttempts)} allowed`
+    : `${number(attempt)} of ${number(maxAttempts)}`;
 }
 
 function FactsOf({ job }: { job: JobDetail }) {
   const facts: [string, preact.ComponentChildren][] = [
     [
-      t("Queue"),
+      "Queue",
       <a class="link" href={href(`/queues/${job.queue}`)}>
         {job.queue}
       </a>,
     ],
-    [t("Attempts"), attempts(job)],
-    [t("Priority"), number(job.priority)],
-    [t("Created"), instant(job.createdAt)],
-    [t("Due"), instant(job.runAt)],
-    [t("Started"), instant(job.startedAt)],
-    [t("Ended"), instant(job.endedAt)],
+    ["Attempts", attempts(job)],
+    ["Priority", number(job.priority)],
+    ["Created", instant(job.createdAt)],
+    ["Due", instant(job.runAt)],
+    ["Started", instant(job.startedAt)],
+    ["Ended", instant(job.endedAt)],
   ];
-  if (job.timeoutMs !== null) facts.push([t("Timeout"), duration(job.timeoutMs)]);
-  if (job.deadlineAt !== null) facts.push([t("Start by"), instant(job.deadlineAt)]);
-  if (job.leaseUntil !== null) facts.push([t("Lease until"), instant(job.leaseUntil)]);
-  if (job.workerId !== null) facts.push([t("Worker"), <span class="mono">{job.workerId}</span>]);
-  if (job.traceId !== null) facts.push([t("Trace"), <Trace id={job.traceId} />]);
-  if (job.version > 1) facts.push([t("Code version"), `v${job.version}`]);
-  if (job.crashes > 0) facts.push([t("Crashes"), number(job.crashes)]);
-  if (job.throttles > 0)
-    facts.push([t("Throttled"), t("{throttles} times", { throttles: number(job.throttles) })]);
+  if (job.timeoutMs !== null) facts.push(["Timeout", duration(job.timeoutMs)]);
+  if (job.deadlineAt !== null) facts.push(["Start by", instant(job.deadlineAt)]);
+  if (job.leaseUntil !== null) facts.push(["Lease until", instant(job.leaseUntil)]);
+  if (job.workerId !== null) facts.push(["Worker", <span class="mono">{job.workerId}</span>]);
+  if (job.traceId !== null) facts.push(["Trace", <Trace id={job.traceId} />]);
+  if (job.version > 1) facts.push(["Code version", `v${job.version}`]);
+  if (job.crashes > 0) facts.push(["Crashes", number(job.crashes)]);
+  if (job.throttles > 0) facts.push(["Throttled", `${number(job.throttles)} times`]);
   if (job.key !== null)
     facts.push([
-      t("Key"),
+      "Key",
       <a class="link mono" href={href(`/jobs?key=${seg(job.key)}`)}>
         {job.key}
       </a>,
     ]);
   if (job.lane !== null)
     facts.push([
-      t("Lane"),
+      "Lane",
       <a class="link mono" href={href(`/jobs?lane=${seg(job.lane)}`)}>
         {job.lane}
       </a>,
     ]);
-  if (job.context !== null) facts.push([t("Context"), job.context]);
+  if (job.context !== null) facts.push(["Context", job.context]);
   if (job.parentId !== null)
-    facts.push([t("Parent"), <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
+    facts.push(["Parent", <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
   for (const { id, role, total, then } of job.batches) {
     facts.push([
-      role === "job" ? t("Batch") : t("Comes after"),
-      <a class="link" title={t("Batch {id}", { id })} href={href(`/jobs?batch=${seg(id)}`)}>
-        {role === "job"
-          ? t("one of {total} jobs", { total: number(total) })
-          : t("a batch of {total} jobs", { total: number(total) })}
+      role === "job" ? "Batch" : "Comes after",
+      <a class="link" title={`Batch ${id}`} href={href(`/jobs?batch=${seg(id)}`)}>
+        {role === "job" ? `one of ${number(total)} jobs` : `a batch of ${number(total)} jobs`}
       </a>,
     ]);
-    if (role === "job" && then !== null) facts.push([t("Then"), <JobLink id={then.id}>{then.name}</JobLink>]);
+    if (role === "job" && then !== null) facts.push(["Then", <JobLink id={then.id}>{then.name}</JobLink>]);
   }
   const { schedule } = job;
   if (schedule !== null)
     facts.push(
       [
-        t("Schedule"),
+        "Schedule",
         <a class="link" href={href(`/schedules/${seg(schedule.name)}`)}>
           {schedule.name}
         </a>,
       ],
       [
-        t("Its slot"),
-        schedule.by === "slot"
-          ? instant(schedule.at)
-          : t("{at}, by {by}", { at: instant(schedule.at), by: schedule.by }),
+        "Its slot",
+        schedule.by === "slot" ? instant(schedule.at) : `${instant(schedule.at)}, by ${schedule.by}`,
       ],
       ...(["previous", "next"] as const).flatMap((which) => {
         const one = schedule[which];
-        const name = which === "previous" ? t("Run before") : t("Run after");
+        const name = which === "previous" ? "Run before" : "Run after";
         return one === null
           ? []
           : [
@@ -308,7 +292,7 @@ function FactsOf({ job }: { job: JobDetail }) {
       }),
     );
   return (
-    <Panel title={t("Facts")}>
+    <Panel title="Facts">
       <Facts of={facts} />
     </Panel>
   );

@@ -1,5 +1,5 @@
 // What a handler told of how far it is, as a share: a number from 0 to 1, a percentage, or so many of so many. Pure.
-import { number, t } from "../language/translation.ts";
+import { number } from "../text/quantities.ts";
 
 export interface Share {
   /** From 0 to 1. */
@@ -36,7 +36,7 @@ export function shareOf(text: string): Share | null {
     if (total <= 0 || done < 0 || done > total) return null;
     return {
       share: done / total,
-      words: t("{done} of {total}", { done: number(done), total: number(total) }),
+      words: `${number(done)} of ${number(total)}`,
     };
   }
   const given = found(["percent", "percentage", "pct"]);

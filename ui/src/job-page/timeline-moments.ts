@@ -1,8 +1,8 @@
 // A job's life as a list of moments, from its own times and its failures: no event rows are written for a plain job, so what
 // is not known (the worker of an attempt before the latest) is not told. Pure.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
-import { t } from "../language/translation.ts";
 import { startOf } from "../workflows/waterfall.ts";
+import { plural } from "../text/quantities.ts";
 
 /** Words, or words around a length of time. */
 export type Why = string | { readonly before?: string; readonly ms: number; readonly after?: string };
@@ -63,7 +63,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";
   add({
     at: job.createdAt,
-    what: t("Enqueued"),
+    what: "Enqueued",
     why: job.context === null ? [] : [job.context],
     kind: "",
     icon: "plus",
@@ -73,8 +73,8 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   if (firstDue !== null && firstDue > job.createdAt && (job.state !== "scheduled" || job.startedAt !== null))
     add({
       at: firstDue,
-      what: t("Due"),
-      why: [{ before: t("delayed"), ms: firstDue - job.createdAt }],
+      what: "Due",
+      why: [{ before: "delayed", ms: firstDue - job.createdAt }],
       kind: "",
       icon: "clock",
     });
@@ -84,8 +84,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   const firstAt = first === undefined ? (running ? startedAt : null) : first.at - (first.ranMs ?? 0);
   // As the bar above has it (waterfall.ts): of a run that slept the job's own times know the latest start alone.
   const begunAt = firstStepAt === null ? null : startOf(firstAt, firstStepAt);
-  const begunWhy =
-    begunAt === null ? [] : [{ before: t("waited"), ms: Math.max(0, begunAt - job.createdAt) }];
+  const begunWhy = begunAt === null ? [] : [{ before: "waited", ms: Math.max(0, begunAt - job.createdAt) }];
   /** The start of an attempt tells of it; else it is a moment of its own. */
   const told =
     begunAt !== null &&
@@ -93,14 +92,14 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
       ? startedAt !== null && startedAt <= begunAt + alikeMs
       : first.ranMs !== null && first.at - first.ranMs <= begunAt + alikeMs);
   if (begunAt !== null && !told)
-    add({ at: begunAt, what: t("Started"), why: begunWhy, kind: "info", icon: "play" });
+    add({ at: begunAt, what: "Started", why: begunWhy, kind: "info", icon: "play" });
   let before: { readonly at: number; readonly lost: boolean } | null = null;
   for (const failure of failures) {
     const { at, attempt, message, ranMs, lost } = failure;
     if (ranMs !== null)
       add({
         at: at - ranMs,
-        what: t("Attempt {attempt} started", { attempt }),
+        what: `Attempt ${attempt} started`,
         why: before !== null ? [after(before, at - ranMs)] : told ? begunWhy : [],
         kind: "info",
         icon: "play",
@@ -109,11 +108,11 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
     add({
       at,
       what: stopped
-        ? t("Cancelled")
+        ? "Cancelled"
         : lost
-          ? t("Attempt {attempt} was lost with its worker", { attempt })
-          : t("Attempt {attempt} failed", { attempt }),
-      why: [message, ...(ranMs === null ? [] : [lost ? held(ranMs) : { before: t("ran"), ms: ranMs }])],
+          ? `Attempt ${attempt} was lost with its worker`
+          : `Attempt ${attempt} failed`,
+      why: [message, ...(ranMs === null ? [] : [lost ? held(ranMs) : { before: "ran", ms: ranMs }])],
       kind: stopped || lost ? "warn" : "bad",
       icon: "dead",
     });
@@ -122,18 +121,18 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   if (startedAt !== null && (running || startedAt > (last?.at ?? 0))) {
     const due = job.runAt;
     const wentOn = begunAt !== null && (!told || first !== undefined);
-    const waited = due === null ? [] : [{ before: t("waited"), ms: Math.max(0, startedAt - due) }];
+    const waited = due === null ? [] : [{ before: "waited", ms: Math.max(0, startedAt - due) }];
     add({
       at: startedAt,
       what:
         wentOn && (last === undefined || job.attempt <= last.attempt)
-          ? t("Went on")
+          ? "Went on"
           : // A step or a sleep gives the attempt back: the run has used none yet.
             job.attempt === 0
-            ? t("Started")
-            : t("Attempt {attempt} started", { attempt: job.attempt }),
+            ? "Started"
+            : `Attempt ${job.attempt} started`,
       why: [
-        ...(job.workerId === null ? [] : [t("on {workerId}", { workerId: job.workerId })]),
+        ...(job.workerId === null ? [] : [`on ${job.workerId}`]),
         ...(wentOn ? [] : begunAt === null ? waited : begunWhy),
         ...(before === null ? [] : [after(before, startedAt)]),
       ],
@@ -146,55 +145,51 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   if (untold > 0)
     add({
       at: null,
-      what: untold === 1 ? t("Lost its worker once") : t("Lost its worker {untold} times", { untold }),
-      why: [t("a crash, or a lease that passed: it was taken over")],
+      what: untold === 1 ? "Lost its worker once" : `Lost its worker ${untold} times`,
+      why: ["a crash, or a lease that passed: it was taken over"],
       kind: "warn",
       icon: "dead",
     });
   if (job.throttles > 0)
     add({
       at: null,
-      what:
-        job.throttles === 1
-          ? t("Throttled once")
-          : t("Throttled {throttles} times", { throttles: job.throttles }),
-      why: [t("asked to come later, which uses up no attempt")],
+      what: job.throttles === 1 ? "Throttled once" : `Throttled ${job.throttles} times`,
+      why: ["asked to come later, which uses up no attempt"],
       kind: "warn",
       icon: "wait",
     });
   if (!ended && job.runAt !== null && job.state === "scheduled")
     add({
       at: job.runAt,
-      what: last === undefined ? t("Due") : t("Next attempt"),
+      what: last === undefined ? "Due" : "Next attempt",
       why: before === null ? [] : [after(before, job.runAt)],
       kind: "warn",
       icon: "clock",
     });
   if (job.state === "ready" && job.runAt !== null)
-    add({ at: job.runAt, what: t("Ready"), why: [t("due, and waits for a worker")], kind: "", icon: "dot" });
+    add({ at: job.runAt, what: "Ready", why: ["due, and waits for a worker"], kind: "", icon: "dot" });
   if (job.endedAt !== null) {
-    const ran = startedAt === null ? [] : [{ before: t("ran"), ms: Math.max(0, job.endedAt - startedAt) }];
-    if (job.state === "done")
-      add({ at: job.endedAt, what: t("Done"), why: ran, kind: "good", icon: "check" });
+    const ran = startedAt === null ? [] : [{ before: "ran", ms: Math.max(0, job.endedAt - startedAt) }];
+    if (job.state === "done") add({ at: job.endedAt, what: "Done", why: ran, kind: "good", icon: "check" });
     if (job.state === "dead")
       add({
         at: job.endedAt,
-        what: t("Dead"),
-        why: [t("after {attempt, plural, one {# attempt} other {# attempts}}", { attempt: job.attempt })],
+        what: "Dead",
+        why: [`after ${plural(job.attempt, "attempt")}`],
         kind: "bad",
         icon: "dead",
       });
     if (job.state === "cancelled" && failures.length === 0)
-      add({ at: job.endedAt, what: t("Cancelled"), why: [], kind: "warn", icon: "minus" });
+      add({ at: job.endedAt, what: "Cancelled", why: [], kind: "warn", icon: "minus" });
   }
   return list;
 }
 
 /** How long a lost attempt ran nobody knows: its worker was silent before the lease passed. */
 function held(ms: number): Why {
-  return { before: t("held for"), ms, after: t("until its lease passed") };
+  return { before: "held for", ms, after: "until its lease passed" };
 }
 
 function after({ at, lost }: { readonly at: number; readonly lost: boolean }, next: number): Why {
-  return { ms: Math.max(0, next - at), after: lost ? t("after it was lost") : t("after the failure before") };
+  return { ms: Math.max(0, next - at), after: lost ? "after it was lost" : "after the failure before" };
 }

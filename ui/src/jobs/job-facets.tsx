@@ -9,7 +9,6 @@ import type { ListFilter } from "./job-filter.ts";
 import { stretchOf, stripOf } from "./time-strip.ts";
 import { now, skew } from "../data/page-clock.ts";
 import { href, params, path, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const few = 8;
@@ -17,8 +16,8 @@ const few = 8;
 export function Facets({ facets: data, filter }: { facets: JobFacets; filter: ListFilter }) {
   if (filter["ids"] !== undefined) return null;
   const rows = [
-    ["queue", t("Queue"), data.queues, t("Queues among these jobs")],
-    ["name", t("Kind"), data.names, t("Kinds among these jobs")],
+    ["queue", "Queue", data.queues, "Queues among these jobs"],
+    ["name", "Kind", data.names, "Kinds among these jobs"],
   ] as const;
   // Where there is nothing else to choose, the list says it all.
   const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
@@ -77,7 +76,7 @@ function Facet({
             class={`value ${on ? "on" : ""}`}
             href={toggled(name, one.value, chosen)}
             aria-current={on ? "true" : undefined}
-            title={on ? t("Without {one}", { one: one.value }) : t("Only {one}", { one: one.value })}
+            title={on ? `Without ${one.value}` : `Only ${one.value}`}
           >
             <span class="clip">{one.value}</span> <span class="n">{count(one)}</span>
           </a>
@@ -85,7 +84,7 @@ function Facet({
       })}
       {known.length > top.length && (
         <button type="button" class="button quiet small" onClick={() => (all.value = true)}>
-          {t("{known} more", { known: known.length - top.length })}
+          {known.length - top.length} more
         </button>
       )}
     </nav>
@@ -133,7 +132,7 @@ function Attempts({ filter }: { filter: ListFilter }) {
   // What is up to now is named by how long that is.
   const recent = last > now.peek() - 2 * stepMs;
   const when = recent
-    ? t("in the last {last}", { last: duration(roughly(last + 1 - first)) })
+    ? `in the last ${duration(roughly(last + 1 - first))}`
     : windowText(`${first}..${last}`);
   return (
     <figure class="lately">
@@ -142,21 +141,15 @@ function Attempts({ filter }: { filter: ListFilter }) {
         bad={bad}
         looks="calm"
         height={34}
-        label={t("Attempts that ended, each bar {stepMs}, {when}; failed ones in red", {
-          stepMs: duration(stepMs),
-          when,
-        })}
+        label={`Attempts that ended, each bar ${duration(stepMs)}, ${when}; failed ones in red`}
         name={(i) => (long ? minuteOf(at[i] ?? null) : clockTime(at[i] ?? 0))}
         chosen={chosen.length === 0 ? null : { low: chosen[0] ?? 0, top: chosen.at(-1) ?? 0 }}
         lead={{ range, point: (i) => range(i, i) }}
       />
       <figcaption class="muted small">
         {since === undefined
-          ? t("Attempts ended {when}; choose a stretch to see what ended in it", { when })
-          : t(
-              "Attempts ended {when}, also of jobs that were created before; choose a stretch to see what ended in it",
-              { when },
-            )}
+          ? `Attempts ended ${when}; choose a stretch to see what ended in it`
+          : `Attempts ended ${when}, also of jobs that were created before; choose a stretch to see what ended in it`}
       </figcaption>
     </figure>
   );

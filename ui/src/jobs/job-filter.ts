@@ -5,8 +5,7 @@ import { spanMs } from "../../../src/values/duration.ts";
 import { inQuotesOf, parseSearch, SEARCH_WORDS, wordOf } from "../../../src/operate/search-words.ts";
 import type { BulkVerb, EditJson, FilterJson, JobState } from "../../../src/dashboard/api/contract.ts";
 import type { Params } from "../data/query-params.ts";
-import { quoted } from "../language/shell-quoting.ts";
-import { t } from "../language/translation.ts";
+import { quoted } from "../text/shell-quoting.ts";
 
 /** The filter as the address has it: each part by its parameter. */
 export type ListFilter = Readonly<Record<string, string>>;
@@ -89,23 +88,18 @@ export function readSearch(typed: string, now: number): Typed {
     if (param === SEVERAL) found[param] = values.join("\n");
     else if (param === "since" || param === "until") {
       const at = instantOf(last, now);
-      if (at === null)
-        return wrong(t("{param}: takes {INSTANT_HELP}, and not {last}.", { param, INSTANT_HELP, last }));
+      if (at === null) return wrong(`${param}: takes ${INSTANT_HELP}, and not ${last}.`);
       found[param] = String(at);
     } else if (param === "ended") {
       const window = windowOf(last, now);
-      if (window === null)
-        return wrong(t("ended: takes {WINDOW_HELP}, and not {last}.", { WINDOW_HELP, last }));
+      if (window === null) return wrong(`ended: takes ${WINDOW_HELP}, and not ${last}.`);
       found[param] = window;
     } else if (param === "ids") {
       const given = values.flatMap((value) => value.split(","));
       const bad = given.find((one) => idPart(one) === null);
       if (bad !== undefined)
         return wrong(
-          t(
-            "id: takes an id, or 4 digits at least of its beginning or its end (lists show the last 12), and not {bad}.",
-            { bad },
-          ),
+          `id: takes an id, or 4 digits at least of its beginning or its end (lists show the last 12), and not ${bad}.`,
         );
       parts.push(...given.filter((one) => !id.test(one)));
       found[param] = given.filter((one) => id.test(one)).join(",");
@@ -138,21 +132,20 @@ function refusal(param: string, values: readonly string[]): string | null {
   const bounds = last.includes("..") ? last.split("..") : [last.replace(sign, "")];
   if (param === "state") {
     const bad = values.flatMap((value) => value.split(",")).find((one) => !Object.hasOwn(states, one));
-    if (bad !== undefined)
-      return t("state: takes {states}, and not {bad}.", { states: Object.keys(states).join(", "), bad });
+    if (bad !== undefined) return `state: takes ${Object.keys(states).join(", ")}, and not ${bad}.`;
   }
   if (param === "attempt" && !bounds.every((one) => /^\d{1,16}$/.test(one)))
-    return t("attempt: takes a whole number such as 3, >3, <=3 or 3..5, and not {last}.", { last });
+    return `attempt: takes a whole number such as 3, >3, <=3 or 3..5, and not ${last}.`;
   if ((param === "age" || param === "run") && !bounds.every((one) => spanMs(one) >= 0))
-    return t("{param}: takes a time such as >5m, <10s or 1h..2h, and not {last}.", { param, last });
+    return `${param}: takes a time such as >5m, <10s or 1h..2h, and not ${last}.`;
   return null;
 }
 
 /** "Did you mean queue:?", where a word is near. */
 function meant(unknown: string): string {
   const near = SEARCH_WORDS.find(({ word }) => oneSlip(unknown.toLowerCase(), word));
-  if (unknown.toLowerCase() === "payload") return t("A value in the input has its path: payload.user.id:42.");
-  return near === undefined ? "" : t("Did you mean {word}:?", { word: near.word });
+  if (unknown.toLowerCase() === "payload") return "A value in the input has its path: payload.user.id:42.";
+  return near === undefined ? "" : `Did you mean ${near.word}:?`;
 }
 
 /** One letter more, less, other, or two that changed places. */

@@ -19,7 +19,6 @@ import { Icon } from "../kit/icons.tsx";
 import { readSearch } from "./job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
 import { params, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 
 /** What stands under the field: why it was not searched, and what could be done instead. */
 export interface SearchProblem {
@@ -30,7 +29,7 @@ export interface SearchProblem {
 /** While there is one, nobody acts on all that match: the list is of what was typed before. */
 export const searchProblem = signal<SearchProblem | null>(null);
 
-const looking: SearchProblem = { message: t("Looking for the id…"), instead: null };
+const looking: SearchProblem = { message: "Looking for the id…", instead: null };
 
 export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: Params }) {
   const input = useRef<HTMLInputElement>(null);
@@ -94,7 +93,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     if (input.current !== null) input.current.value = "";
   };
   const refuse = (message: string, asText: string | null): void => {
-    const instead = asText === null ? null : { verb: t("Search for it as text"), run: () => submit(asText) };
+    const instead = asText === null ? null : { verb: "Search for it as text", run: () => submit(asText) };
     searchProblem.value = { message, instead };
   };
   const submit = (text: string): void => {
@@ -133,23 +132,17 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
       const all = { ...found, ids: [...new Set(known)].join(",") };
       if (more)
         refuse(
-          t("More than {jobs} jobs have ids that begin or end in {part}: type more of it.", {
-            jobs: jobs.length,
-            part,
-          }),
+          `More than ${jobs.length} jobs have ids that begin or end in ${part}: type more of it.`,
           inQuotesOf(part),
         );
       else if (jobs.length > 0 && others.length > 0) await whose(others, all, null);
       else if (jobs.length > 0) show(all);
       else if (looked.cursor === null)
-        refuse(t("No job has an id that begins or ends in {part}.", { part }), inQuotesOf(part));
+        refuse(`No job has an id that begins or ends in ${part}.`, inQuotesOf(part));
       else
         searchProblem.value = {
-          message: t("No job of those since {since} has an id that ends in {part}.", {
-            since: instant(looked.since),
-            part,
-          }),
-          instead: { verb: t("Search on"), run: () => void whose([part, ...others], found, looked.cursor) },
+          message: `No job of those since ${instant(looked.since)} has an id that ends in ${part}.`,
+          instead: { verb: "Search on", run: () => void whose([part, ...others], found, looked.cursor) },
         };
     } catch (error) {
       refuse((error as Error).message, null);
@@ -175,8 +168,8 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
         aria-controls="search-words"
         aria-autocomplete="list"
         aria-activedescendant={open && at.value >= 0 ? `search-word-${at.value}` : undefined}
-        aria-label={t("Find jobs")}
-        placeholder={t("Text, an id, or words: state:dead attempt:>3 age:>5m payload.user.id:42")}
+        aria-label="Find jobs"
+        placeholder="Text, an id, or words: state:dead attempt:>3 age:>5m payload.user.id:42"
         spellcheck={false}
         autocomplete="off"
         aria-invalid={problem !== null}
@@ -199,7 +192,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
           event.stopPropagation();
         }}
       />
-      <ul id="search-words" role="listbox" aria-label={t("What could be typed")} hidden={!open}>
+      <ul id="search-words" role="listbox" aria-label="What could be typed" hidden={!open}>
         {options.value.map((option, i) => (
           <li
             key={option.insert}

@@ -4,7 +4,6 @@ import { lazily } from "../kit/lazy-component.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
 import type { JobPreview as PeekOf } from "./job-preview.tsx";
 import { actionsColumn, type Column } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 interface PreviewedJob {
   readonly id: string;
@@ -15,24 +14,24 @@ const JobPreview = lazily<Parameters<typeof PeekOf>[0]>(
   async () => (await import("./job-preview.tsx")).JobPreview,
   () => (
     <div class="dialog" role="status">
-      <div class="content">{t("Loading…")}</div>
+      <div class="content">Loading…</div>
     </div>
   ),
 );
 
 export const previewColumn: Column<PreviewedJob> = actionsColumn((job) => (
   <Act
-    verb={t("Peek")}
-    on={t("at {name}", { name: job.name })}
+    verb="Peek"
+    on={`at ${job.name}`}
     needs="view"
     icon="search"
     bare
     quiet
-    title={t("Look at it here (v)")}
+    title="Look at it here (v)"
     press={() => openPreview(job)}
   />
 ));
 
 export function openPreview({ id, name }: PreviewedJob): void {
-  showDialog(t("Job {name}", { name }), (close) => <JobPreview id={id} close={close} />, "drawer");
+  showDialog(`Job ${name}`, (close) => <JobPreview id={id} close={close} />, "drawer");
 }

@@ -1,6 +1,5 @@
 // What could be typed next in the search for jobs. Pure: what is known of values is handed in.
 import { SEARCH_WORDS } from "../../../src/operate/search-words.ts";
-import { t } from "../language/translation.ts";
 
 export interface Suggestion {
   /** What stands in place of the word at the caret. */
@@ -75,7 +74,7 @@ export function suggest(word: string, known: Known): Suggestion[] {
   return SEARCH_WORDS.filter((one) => one.word.startsWith(typed)).map((one) => ({
     insert: one.word === "payload" ? "payload." : `${one.word}:`,
     shown: one.word === "payload" ? "payload." : `${one.word}:`,
-    hint: t("{help}, such as {example}", { help: one.help, example: one.example }),
+    hint: `${one.help}, such as ${one.example}`,
   }));
 }
 

@@ -1,10 +1,8 @@
 // An input in fields, one for each member that its schema names. What they show and change is the JSON text of the draft.
 import { useRef } from "preact/hooks";
 import type { JsonNode } from "./json-text.ts";
-import { rich } from "../language/rich-text.ts";
 import { type FormField, isAt, memberOf, shownIn, withMember } from "./schema-fields.ts";
 import type { Draft } from "./json-input.tsx";
-import { t } from "../language/translation.ts";
 
 export function InputForm({
   draft,
@@ -46,16 +44,15 @@ export function InputForm({
       </div>
       {others.length > 0 && (
         <p class="muted small">
-          {rich("Also there, to be changed as JSON: {others}", {
-            others: (
-              <span class="mono">
-                {others
-                  .slice(0, 10)
-                  .map((key) => key.slice(0, 60))
-                  .join(", ")}
-              </span>
-            ),
-          })}
+          Also there, to be changed as JSON:{" "}
+          {
+            <span class="mono">
+              {others
+                .slice(0, 10)
+                .map((key) => key.slice(0, 60))
+                .join(", ")}
+            </span>
+          }
         </p>
       )}
     </>
@@ -101,12 +98,12 @@ function Member({
   if (half !== undefined)
     told.push(
       field.kind === "json"
-        ? t("This is not JSON.")
+        ? "This is not JSON."
         : field.kind === "integer"
-          ? t("This is no integer.")
-          : t("This is no number."),
+          ? "This is no integer."
+          : "This is no number.",
     );
-  if (masked) told.push(t("Redacted: put the real value in, or empty it."));
+  if (masked) told.push("Redacted: put the real value in, or empty it.");
   const id = `member-${at}`;
   const attributes = {
     id,
@@ -114,7 +111,7 @@ function Member({
     "aria-required": field.required,
     "aria-invalid": told.length > 0,
     "aria-describedby": `${id}-hint`,
-    placeholder: field.usual === null ? "" : t("default {usual}", { usual: field.usual.replaceAll('"', "") }),
+    placeholder: field.usual === null ? "" : `default ${field.usual.replaceAll('"', "")}`,
     spellcheck: false,
     autocomplete: "off",
   } as const;
@@ -129,7 +126,7 @@ function Member({
             <span class="need" aria-hidden="true">
               *
             </span>
-            <span class="hidden-text"> {t("required")}</span>
+            <span class="hidden-text"> required</span>
           </>
         )}{" "}
         <span class="muted">{field.type}</span>
@@ -137,9 +134,7 @@ function Member({
       {field.kind === "choice" ? (
         <select {...attributes} value={shown} onChange={(event) => set(event.currentTarget.value)}>
           <option value="">
-            {field.usual === null
-              ? "—"
-              : t("— (default {usual})", { usual: field.usual.replaceAll('"', "") })}
+            {field.usual === null ? "—" : `— (default ${field.usual.replaceAll('"', "")})`}
           </option>
           {field.options.map((option) => (
             <option key={option} value={option}>

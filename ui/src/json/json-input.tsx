@@ -11,7 +11,6 @@ import { type JsonNode, placeText, readJson } from "./json-text.ts";
 import { type Mark, stillMasked } from "./redaction-masks.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { fieldsOf, type FormField, membersOf } from "./schema-fields.ts";
-import { t } from "../language/translation.ts";
 
 export type Issue = NonNullable<ErrorBody["error"]["issues"]>[number];
 
@@ -41,11 +40,7 @@ export function useDraft(text: string, marks: readonly Mark[] = []): Draft {
  */
 export function written({ text, halves }: Draft, notJson: string): JsonNode {
   if (halves.value.size > 0)
-    throw new Error(
-      t("Not understood: {value}.", {
-        value: [...halves.value.keys()].map((key) => key.slice(0, 60)).join(", "),
-      }),
-    );
+    throw new Error(`Not understood: ${[...halves.value.keys()].map((key) => key.slice(0, 60)).join(", ")}.`);
   try {
     return readJson(text.value.trim() === "" ? "null" : text.value);
   } catch {
@@ -61,7 +56,7 @@ function takeIssues(draft: Draft, error: unknown): void {
   if (error instanceof ApiFailure)
     draft.issues.value = error.issues.map(({ path, message }) => ({
       path,
-      message: missing.test(message) ? t("This is needed.") : message.slice(0, 300),
+      message: missing.test(message) ? "This is needed." : message.slice(0, 300),
     }));
 }
 
@@ -152,21 +147,19 @@ export function JsonInput({
       {fields !== null && (
         <div class="row">
           <b class="small">{called}</b>
-          <span class="muted small medium-only">
-            {t("checked against the schema of {name}", { name: of?.name })}
-          </span>
+          <span class="muted small medium-only">checked against the schema of {of?.name}</span>
           <span style={{ flex: 1 }} />
-          <span class="switch" role="group" aria-label={t("{called} as", { called })}>
+          <span class="switch" role="group" aria-label={`${called} as`}>
             <button
               type="button"
               aria-pressed={asForm}
               disabled={members === null}
               onClick={() => turn("form")}
             >
-              {t("Form")}
+              Form
             </button>
             <button type="button" aria-pressed={!asForm} onClick={() => turn("json")}>
-              {t("JSON")}
+              JSON
             </button>
           </span>
         </div>
@@ -179,7 +172,9 @@ export function JsonInput({
       {masked.length > 0 && (
         <div class="banner warn" id="input-masked" role="status">
           <Icon name="dead" />
-          <span>{t("{masked} As it is, it is not {undone}.", { masked: maskedText(masked), undone })}</span>
+          <span>
+            {maskedText(masked)} As it is, it is not {undone}.
+          </span>
         </div>
       )}
     </fieldset>
@@ -209,7 +204,7 @@ function JsonField({
   return (
     <div class="field">
       <label for="input-json" class={fields === null ? "" : "hidden-text"}>
-        {t("{called} (JSON)", { called })}
+        {called} (JSON)
       </label>
       <textarea
         id="input-json"
@@ -231,7 +226,7 @@ function JsonField({
             ))}
           </ul>
         ) : (
-          checked && fields === null && <span class="muted">{t("Checked against its schema first.")}</span>
+          checked && fields === null && <span class="muted">Checked against its schema first.</span>
         )}
       </div>
     </div>
@@ -241,6 +236,6 @@ function JsonField({
 function maskedText(places: readonly (readonly string[])[]): string {
   const shown = places.slice(0, 8).map(placeText).join(", ");
   return places.length > 8
-    ? t("Redacted: {shown} and more. Put the real values in, or take them out.", { shown })
-    : t("Redacted: {shown}. Put the real values in, or take them out.", { shown });
+    ? `Redacted: ${shown} and more. Put the real values in, or take them out.`
+    : `Redacted: ${shown}. Put the real values in, or take them out.`;
 }

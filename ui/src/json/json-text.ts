@@ -1,8 +1,6 @@
 // JSON as text in parts, so that it can be changed or written in another way without touching what stays: numbers keep their
 // digits, strings their escapes. Pure.
 
-import { t } from "../language/translation.ts";
-
 export type JsonNode =
   | { readonly kind: "object"; readonly members: readonly (readonly [key: string, value: JsonNode])[] }
   | { readonly kind: "array"; readonly items: readonly JsonNode[] }
@@ -115,5 +113,5 @@ export function placeText(place: readonly string[]): string {
   const text = place.map((key) =>
     /^\d+$/.test(key) ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`,
   );
-  return text.length === 0 ? t("all of it") : text.join("").replace(/^\./, "");
+  return text.length === 0 ? "all of it" : text.join("").replace(/^\./, "");
 }

@@ -2,9 +2,8 @@
 // has it), each part with its size. Numbers keep their digits: what is shown is the text that came.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { bytes, number } from "../kit/format.ts";
+import { bytes, number, plural } from "../kit/format.ts";
 import { compact, type JsonNode, readJson } from "./json-text.ts";
-import { t } from "../language/translation.ts";
 
 /** Up to here a text is read at a glance. */
 const smallChars = 2_000;
@@ -24,12 +23,12 @@ export function JsonView({ text, label }: { text: string; label: string }) {
     <>
       {large && (
         <div class="row tight json-bar">
-          <span class="switch" role="group" aria-label={t("{label} as", { label })}>
+          <span class="switch" role="group" aria-label={`${label} as`}>
             <button type="button" aria-pressed={!asText.value} onClick={() => (asText.value = false)}>
-              {t("Tree")}
+              Tree
             </button>
             <button type="button" aria-pressed={asText.value} onClick={() => (asText.value = true)}>
-              {t("Text")}
+              Text
             </button>
           </span>
         </div>
@@ -99,10 +98,7 @@ function Folding({
 }) {
   const open = useSignal(given || size <= foldChars);
   const shown = useSignal(piece);
-  const held =
-    node.kind === "array"
-      ? t("{count, plural, one {# item} other {# items}}", { count: parts.length })
-      : t("{count, plural, one {# key} other {# keys}}", { count: parts.length });
+  const held = node.kind === "array" ? plural(parts.length, "item") : plural(parts.length, "key");
   return (
     <details open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
       <summary>
@@ -118,7 +114,7 @@ function Folding({
           ))}
           {parts.length > shown.value && (
             <button type="button" class="unfold" onClick={() => (shown.value += piece * 10)}>
-              {t("{parts} more", { parts: number(parts.length - shown.value) })}
+              {number(parts.length - shown.value)} more
             </button>
           )}
         </div>

@@ -2,7 +2,6 @@
 import type { ComponentChildren } from "preact";
 import type { Permission } from "../../../src/dashboard/api/contract.ts";
 import { may } from "../data/live-stream.ts";
-import { t } from "../language/translation.ts";
 import { confirm } from "./dialogs.tsx";
 import { Icon, type IconName } from "./icons.tsx";
 import { attempt } from "./toasts.tsx";
@@ -89,7 +88,7 @@ export function Act({
       <button
         type="button"
         class={`button ${looks.filter((one) => one !== "").join(" ")}`.trim()}
-        aria-label={on === "" ? verb : t("{verb} {on}", { verb, on })}
+        aria-label={on === "" ? verb : `${verb} ${on}`}
         data-verb={verb}
         title={title ?? (bare === true ? verb : undefined)}
         onClick={press}
@@ -115,7 +114,7 @@ export function doing({ run, done, then, ask, ...action }: ActOptions & Doing): 
     if (ask === undefined) void attempt(done, run).then(then);
     else
       confirm({
-        title: t("{verb} {on}?", { verb: action.verb, on: action.on }),
+        title: `${action.verb} ${action.on}?`,
         text: ask,
         verb: action.verb,
         danger: action.danger === true,

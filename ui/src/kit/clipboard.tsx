@@ -1,6 +1,5 @@
 // Copying a text.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { t } from "../language/translation.ts";
 import { showDialog } from "./dialogs.tsx";
 import { toast } from "./toasts.tsx";
 
@@ -8,13 +7,13 @@ import { toast } from "./toasts.tsx";
  * The clipboard is there on safe origins alone. Without it the browser's old way is tried, and where that fails too the text is
  * shown, chosen, so that one key copies it.
  */
-export async function copy(text: string, said = t("Copied.")): Promise<void> {
+export async function copy(text: string, said = "Copied."): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     toast(said);
   } catch {
     if (copyChosen(text)) toast(said);
-    else showDialog(t("Copy"), (close) => <CopyByHand text={text} close={close} />);
+    else showDialog("Copy", (close) => <CopyByHand text={text} close={close} />);
   }
 }
 
@@ -42,22 +41,15 @@ function CopyByHand({ text, close }: { text: string; close: () => void }) {
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Not copied")}</h2>
+        <h2>Not copied</h2>
       </header>
       <div class="content">
-        <p>{t("This browser does not let a page copy here. The text is chosen: press Ctrl C, or ⌘ C.")}</p>
-        <textarea
-          ref={field}
-          class="input mono"
-          rows={6}
-          readOnly
-          value={text}
-          aria-label={t("Text to copy")}
-        />
+        <p>This browser does not let a page copy here. The text is chosen: press Ctrl C, or ⌘ C.</p>
+        <textarea ref={field} class="input mono" rows={6} readOnly value={text} aria-label="Text to copy" />
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>

@@ -2,8 +2,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 import { attempt } from "./toasts.tsx";
 
 const open = signal<readonly { id: number; body: ComponentChildren; label: string; kind: string }[]>([]);
@@ -121,7 +119,9 @@ function Confirm({
         <div>{text}</div>
         {typed !== undefined && (
           <label class="field">
-            <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
+            <span>
+              Type <b class="mono">{typed}</b> to confirm
+            </span>
             <input ref={input} class="input" autocomplete="off" spellcheck={false} />
           </label>
         )}
@@ -144,7 +144,7 @@ export function DialogButtons({
   return (
     <footer>
       <button type="button" class="button" onClick={close}>
-        {t("Not now")}
+        Not now
       </button>
       <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
         {verb}

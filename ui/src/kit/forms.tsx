@@ -3,7 +3,6 @@ import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
 import { noted } from "../data/api.ts";
-import { t } from "../language/translation.ts";
 import { DialogButtons, showDialog } from "./dialogs.tsx";
 import { attempt } from "./toasts.tsx";
 
@@ -39,10 +38,7 @@ export class Fields {
     const text = this.text(name);
     if (text === undefined) return undefined;
     if (!/^-?\d{1,15}(\.\d+)?$/.test(text))
-      throw new FieldError(
-        name,
-        t("“{text}” is not a number: write it in digits alone, such as 1000.", { text }),
-      );
+      throw new FieldError(name, `“${text}” is not a number: write it in digits alone, such as 1000.`);
     return Number(text);
   }
 
@@ -51,7 +47,7 @@ export class Fields {
     try {
       return JSON.parse(this.text(name) ?? "null");
     } catch {
-      throw new Error(t("The {label} is not JSON.", { label }));
+      throw new Error(`The ${label} is not JSON.`);
     }
   }
 }

@@ -5,8 +5,6 @@ import type { CappedCount, JobLine } from "../../../src/dashboard/api/contract.t
 import { now } from "../data/page-clock.ts";
 import { times } from "../data/page-settings.ts";
 import { href } from "../data/router.ts";
-import { stateWord } from "../language/state-words.ts";
-import { t } from "../language/translation.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -44,7 +42,7 @@ export function State({ state }: { state: string }) {
   return (
     <span class={`state ${state}`}>
       <Icon name={stateIcon(state)} size={12} />
-      {stateWord(state)}
+      {state}
     </span>
   );
 }
@@ -84,11 +82,7 @@ export function Gauge({
   const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
   const alarming = left ? share < 0.1 : share >= 1;
   return (
-    <span
-      class="gauge"
-      role="img"
-      aria-label={t("{label}: {used} of {of}", { label, used: Math.floor(used), of })}
-    >
+    <span class="gauge" role="img" aria-label={`${label}: ${Math.floor(used)} of ${of}`}>
       <i class={alarming ? "full" : ""} style={{ width: `${share * 100}%` }} />
     </span>
   );
@@ -107,7 +101,7 @@ export function LongText({ of: text }: { of: string }) {
     <>
       {text.slice(0, 500).replace(/[\ud800-\udbff]$/, "")}…{" "}
       <button type="button" class="button small" onClick={() => (whole.value = true)}>
-        {t("Show all")}
+        Show all
       </button>
     </>
   );

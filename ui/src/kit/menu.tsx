@@ -5,7 +5,6 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Action, type Actions, allowed, menus } from "./actions.tsx";
 import { Icon } from "./icons.tsx";
-import { t } from "../language/translation.ts";
 
 /** Between a menu and the edge of the window. */
 const edge = 8;
@@ -139,7 +138,7 @@ function place(list: HTMLElement, { left, top, bottom }: DOMRect): void {
 export function RowMenu({ on, of, details }: { on: string; of: Actions; details: Action | false }) {
   const actions = allowed([details, ...of]);
   if (actions.length === 0) return null;
-  const name = t("Actions for {name}", { name: on });
+  const name = `Actions for ${on}`;
   return (
     <Menu
       label={name}

@@ -5,7 +5,6 @@ import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "prea
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Query } from "../data/live-query.ts";
 import { params, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import type { Action, Actions } from "./actions.tsx";
 import { showDialog } from "./dialogs.tsx";
 import type { IconName } from "./icons.tsx";
@@ -182,7 +181,7 @@ export function TableHead<T>({
             {first !== undefined && i === 0 ? (
               first
             ) : column.head === "" ? (
-              <span class="hidden-text">{t("Actions")}</span>
+              <span class="hidden-text">Actions</span>
             ) : (
               <Heading
                 head={column.head}
@@ -213,12 +212,7 @@ function Heading({
 }) {
   if (press === undefined) return <>{head}</>;
   return (
-    <button
-      type="button"
-      class="sort"
-      title={t("Sort by {head}", { head: head.toLowerCase() })}
-      onClick={press}
-    >
+    <button type="button" class="sort" title={`Sort by ${head.toLowerCase()}`} onClick={press}>
       {head}
       <span class={`direction ${down === true ? "down" : ""}`} aria-hidden="true" />
     </button>
@@ -289,7 +283,7 @@ function detailsOf<T>(
   const hidden = all.some((one) => !shown.includes(one) || (one.from !== undefined && isHidden(one.from)));
   if (!hidden) return false;
   return {
-    verb: t("Details"),
+    verb: "Details",
     needs: "view",
     icon: "columns",
     press: () =>
@@ -303,7 +297,7 @@ function detailsOf<T>(
           </div>
           <footer>
             <button type="button" class="button" onClick={close}>
-              {t("Close")}
+              Close
             </button>
           </footer>
         </div>
@@ -335,8 +329,8 @@ export function Pager({
     <footer>
       {children}
       <span class="spring" />
-      {button(t("First"), null, cursor.value === null)}
-      {button(t("Next"), next, next === null)}
+      {button("First", null, cursor.value === null)}
+      {button("Next", next, next === null)}
     </footer>
   );
 }

@@ -1,7 +1,6 @@
 // Notices at the edge of the page: an action's result, with an offer to take it back where that can be done.
 import { signal } from "@preact/signals";
 import { noted, slow, takeBack } from "../data/api.ts";
-import { t } from "../language/translation.ts";
 import { Icon } from "./icons.tsx";
 
 interface Toast {
@@ -31,7 +30,7 @@ export function Toasts() {
       {slow.value > 0 && (
         <div class="toast">
           <Icon name="wait" />
-          <span>{t("Still waiting for the database…")}</span>
+          <span>Still waiting for the database…</span>
         </div>
       )}
       {toasts.value.map(({ id, text, kind, undo }) => (
@@ -44,16 +43,16 @@ export function Toasts() {
               class="button small"
               onClick={() => {
                 dismiss(id);
-                void attempt(t("Undone."), () => takeBack(undo));
+                void attempt("Undone.", () => takeBack(undo));
               }}
             >
-              {t("Undo")}
+              Undo
             </button>
           )}
           <button
             type="button"
             class="button quiet small icon"
-            aria-label={t("Dismiss")}
+            aria-label="Dismiss"
             onClick={() => dismiss(id)}
           >
             <Icon name="close" size={12} />

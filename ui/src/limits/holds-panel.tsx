@@ -8,7 +8,6 @@ import { Field, openForm } from "../kit/forms.tsx";
 import { Ago } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 export function HoldsPanel() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
@@ -16,11 +15,9 @@ export function HoldsPanel() {
   });
   return (
     <Panel
-      title={t("Holds")}
-      note={t("a named stop over some queues, or all")}
-      tools={
-        <Act verb={t("New hold")} on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />
-      }
+      title="Holds"
+      note="a named stop over some queues, or all"
+      tools={<Act verb="New hold" on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />}
     >
       <Listing
         query={query}
@@ -29,19 +26,18 @@ export function HoldsPanel() {
         sort="sort-holds"
         empty={{
           icon: "check",
-          title: t("Nothing is held"),
+          title: "Nothing is held",
           brief: true,
           text: (
             <p>
-              {t(
-                "Set a hold when something outside is broken (“session expired”): jobs wait, and keep their attempts.",
-              )}
+              Set a hold when something outside is broken (“session expired”): jobs wait, and keep their
+              attempts.
             </p>
           ),
         }}
         columns={[
           {
-            head: t("Hold"),
+            head: "Hold",
             by: ({ name }) => name,
             cell: (hold) => (
               <>
@@ -51,10 +47,10 @@ export function HoldsPanel() {
             ),
           },
           {
-            head: t("Queues"),
+            head: "Queues",
             cell: ({ queues }) =>
               queues === null ? (
-                <span class="tag warn">{t("every queue")}</span>
+                <span class="tag warn">every queue</span>
               ) : (
                 queues.map((queue) => (
                   <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
@@ -64,7 +60,7 @@ export function HoldsPanel() {
               ),
           },
           {
-            head: t("Set"),
+            head: "Set",
             by: ({ setAt }) => setAt,
             num: true,
             class: "muted",
@@ -72,11 +68,11 @@ export function HoldsPanel() {
           },
           actionsColumn(({ name }: HoldLine) => (
             <Do
-              verb={t("Clear")}
+              verb="Clear"
               on={name}
               needs="limits:set"
               run={() => send("DELETE", `/holds/${seg(name)}`)}
-              done={t("Cleared.")}
+              done="Cleared."
               then={query.again}
             />
           )),
@@ -88,15 +84,15 @@ export function HoldsPanel() {
 
 function newHold(again: () => void): void {
   openForm({
-    title: t("New hold"),
-    verb: t("Hold"),
+    title: "New hold",
+    verb: "Hold",
     danger: true,
     then: again,
     body: (
       <>
-        <Field label={t("Name")} name="name" required placeholder="session-expired" />
-        <Field label={t("Queues")} name="queues" placeholder={t("every queue; or mail, crawl")} />
-        <Field label={t("Reason")} name="reason" placeholder={t("shown to whoever asks why")} />
+        <Field label="Name" name="name" required placeholder="session-expired" />
+        <Field label="Queues" name="queues" placeholder="every queue; or mail, crawl" />
+        <Field label="Reason" name="reason" placeholder="shown to whoever asks why" />
       </>
     ),
     run: async (fields) => {
@@ -106,7 +102,7 @@ function newHold(again: () => void): void {
         ...(queues === undefined ? {} : { queues }),
         ...(reason === undefined ? {} : { reason }),
       });
-      return t("The hold is set.");
+      return "The hold is set.";
     },
   });
 }

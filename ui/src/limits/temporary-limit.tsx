@@ -1,7 +1,6 @@
 // Limits that hold for a while: the field that says how long, and how all panels come to know that something has changed.
 import { signal } from "@preact/signals";
 import { Field, type Fields } from "../kit/forms.tsx";
-import { t } from "../language/translation.ts";
 
 /** What holds for a while is asked for by several panels: one question, and all are told. */
 export const temporaryLimitChanges = signal(0);
@@ -15,7 +14,7 @@ export function refreshingLimits(again: () => void): () => void {
 
 /** The fields that say how long a change holds. */
 export function DurationField() {
-  return <Field label={t("For how long")} name="for" placeholder={t("for good; or 30m, 4h, 2d")} />;
+  return <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />;
 }
 
 export function durationOf(fields: Fields): { for?: string } {

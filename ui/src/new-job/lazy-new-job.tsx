@@ -1,7 +1,6 @@
 // A new job, or a copy of one with its input to be edited first. The dialog itself is fetched when it is first asked for.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 
 export interface Start {
   readonly name?: string;
@@ -23,7 +22,7 @@ export function enqueueDialog(start: Start): void {
   import("./new-job-dialog.tsx")
     .then(
       ({ newJobDialog }) => newJobDialog(start),
-      () => toast(t("The dialog could not be loaded. Try again."), "bad"),
+      () => toast("The dialog could not be loaded. Try again.", "bad"),
     )
     .finally(() => (fetching = false));
 }

@@ -4,7 +4,6 @@ import { useEffect, useRef } from "preact/hooks";
 import type { JobFacets, KindList } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { count } from "../kit/format.ts";
-import { t } from "../language/translation.ts";
 
 interface Known {
   readonly name: string;
@@ -45,7 +44,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   };
   return (
     <div class="field combo">
-      <label for="kind-name">{t("Name")}</label>
+      <label for="kind-name">Name</label>
       <input
         ref={input}
         id="kind-name"
@@ -86,7 +85,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
           event.stopPropagation();
         }}
       />
-      <ul id="kind-names" role="listbox" aria-label={t("Known kinds")} hidden={!shown}>
+      <ul id="kind-names" role="listbox" aria-label="Known kinds" hidden={!shown}>
         {fits.map(({ name, hint }, i) => (
           <li
             key={name}
@@ -117,6 +116,6 @@ async function kinds(): Promise<readonly Known[]> {
   const known = new Map<string, Known>();
   for (const one of facets?.names ?? []) known.set(one.value, { name: one.value, hint: count(one) });
   for (const { name } of list?.kinds ?? [])
-    if (!known.has(name)) known.set(name, { name, hint: t("no job yet") });
+    if (!known.has(name)) known.set(name, { name, hint: "no job yet" });
   return [...known.values()];
 }

@@ -6,8 +6,7 @@ import { losesDigits } from "../../../src/values/exact-numbers.ts";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { compact, enqueueBody, type JsonNode, pretty, readJson, replaced } from "../json/json-text.ts";
 import { MASK } from "../json/redaction-masks.ts";
-import { quoted } from "../language/shell-quoting.ts";
-import { t } from "../language/translation.ts";
+import { quoted } from "../text/shell-quoting.ts";
 
 export type SnippetJob = Pick<
   JobDetail,
@@ -38,7 +37,7 @@ export function commandSnippet(job: SnippetJob): string {
   for (const [option, value] of Object.entries(optionsOf(job))) {
     const text = option === "timeout" || option === "deadline" ? `${value}ms` : String(value);
     if (text.includes("\0") || !text.isWellFormed())
-      notes.push(t("Its {option} has signs that no command line can hold, and is left out.", { option }));
+      notes.push(`Its ${option} has signs that no command line can hold, and is left out.`);
     // What begins with a dash would be an option.
     else words.push(...(text.startsWith("-") ? [`--${option}=${text}`] : [`--${option}`, text]));
   }
@@ -57,9 +56,7 @@ export function curlSnippet(
 ): string {
   const notes = notesOf(job);
   if (auth === "page")
-    notes.push(
-      t("This dashboard is behind a sign-in of its own. Add the cookie or header that it asks for."),
-    );
+    notes.push("This dashboard is behind a sign-in of its own. Add the cookie or header that it asks for.");
   const body = enqueueBody(job.name, compact(inputOf(job)), optionsOf(job));
   const lines = [
     `curl -X POST ${quoted(`${api}/jobs`)}`,
@@ -75,7 +72,7 @@ export function typescriptSnippet(job: SnippetJob): string {
   const notes = notesOf(job);
   const input = inputOf(job);
   if (/\d/.test(job.input ?? "") && hasLongNumbers(input))
-    notes.push(t("JSON.rawJSON keeps digits that a number of JavaScript cannot hold."));
+    notes.push("JSON.rawJSON keeps digits that a number of JavaScript cannot hold.");
   const options: JsonNode = {
     kind: "object",
     members: Object.entries(optionsOf(job)).map(([option, value]) => [
@@ -85,10 +82,7 @@ export function typescriptSnippet(job: SnippetJob): string {
   };
   const given = [JSON.stringify(job.name), pretty(input, program, 80)];
   if (options.members.length > 0) given.push(pretty(options, program, 80));
-  return [
-    ...notes.map((note) => `// ${note}`),
-    t("await hf.enqueue({given});", { given: given.join(", ") }),
-  ].join("\n");
+  return [...notes.map((note) => `// ${note}`), `await hf.enqueue(${given.join(", ")});`].join("\n");
 }
 
 /** What differs from what a job has if nobody says anything. When it is due is not copied. */
@@ -117,21 +111,21 @@ function inputOf({ input, masked, payloadHidden }: SnippetJob): JsonNode {
  */
 function notesOf({ masked, payloadHidden, context }: SnippetJob): string[] {
   const notes: string[] = [];
-  if (payloadHidden) notes.push(t("You may not see the input of this job. Put it in place of INPUT."));
+  if (payloadHidden) notes.push("You may not see the input of this job. Put it in place of INPUT.");
   else if (masked.length > 0) {
     const places = masked.slice(0, 8).map((place) => place.join(".").replaceAll(/[^\w.]/g, "_"));
     const named = places.filter((place) => place !== "").join(" and ");
     notes.push(
       named === ""
         ? masked.length > 8
-          ? t("Redacted here and more. Put the real values in place of REDACTED.")
-          : t("Redacted here. Put the real values in place of REDACTED.")
+          ? "Redacted here and more. Put the real values in place of REDACTED."
+          : "Redacted here. Put the real values in place of REDACTED."
         : masked.length > 8
-          ? t("Redacted here, {named} and more. Put the real values in place of REDACTED.", { named })
-          : t("Redacted here, {named}. Put the real values in place of REDACTED.", { named }),
+          ? `Redacted here, ${named} and more. Put the real values in place of REDACTED.`
+          : `Redacted here, ${named}. Put the real values in place of REDACTED.`,
     );
   }
-  if (context?.includes(MASK) === true) notes.push(t("Its context has a redacted part, and is left out."));
+  if (context?.includes(MASK) === true) notes.push("Its context has a redacted part, and is left out.");
   return notes;
 }
 

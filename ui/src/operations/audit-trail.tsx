@@ -8,14 +8,12 @@ import { confirm } from "../kit/dialogs.tsx";
 import { Ago, JobLink } from "../kit/labels.tsx";
 import { Empty, Failure, Panel } from "../kit/panels.tsx";
 import { actionsColumn, type Column, Table } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 const columns = (again: () => void): Column<AuditLine>[] => [
-  { head: t("When"), class: "muted", cell: ({ at }) => <Ago at={at} /> },
-  { head: t("Who"), from: "medium", cell: ({ actor }) => actor },
+  { head: "When", class: "muted", cell: ({ at }) => <Ago at={at} /> },
+  { head: "Who", from: "medium", cell: ({ actor }) => actor },
   {
-    head: t("What"),
+    head: "What",
     cell: (line) => (
       <>
         <b>{line.action}</b>
@@ -23,13 +21,13 @@ const columns = (again: () => void): Column<AuditLine>[] => [
           {on(line)}
         </span>
         <span class="sub narrow-only">
-          {t("{outcome} by {actor}", { outcome: line.outcome, actor: line.actor })}
+          {line.outcome} by {line.actor}
         </span>
       </>
     ),
   },
   {
-    head: t("On"),
+    head: "On",
     from: "medium",
     class: "mono clip",
     style: { maxWidth: "240px" },
@@ -37,7 +35,7 @@ const columns = (again: () => void): Column<AuditLine>[] => [
     cell: on,
   },
   {
-    head: t("Outcome"),
+    head: "Outcome",
     from: "medium",
     class: "clip",
     style: { maxWidth: "180px" },
@@ -45,7 +43,7 @@ const columns = (again: () => void): Column<AuditLine>[] => [
     cell: ({ outcome }) => outcome,
   },
   {
-    head: t("Details"),
+    head: "Details",
     from: "wide",
     class: "mono clip muted",
     style: { maxWidth: "240px" },
@@ -54,10 +52,10 @@ const columns = (again: () => void): Column<AuditLine>[] => [
   },
   actionsColumn(({ id, action, target, undo, undoneBy }) =>
     undo === null ? (
-      undoneBy !== null && <span class="muted">{t("undone")}</span>
+      undoneBy !== null && <span class="muted">undone</span>
     ) : (
       <Act
-        verb={t("Undo")}
+        verb="Undo"
         on={`${action} ${target ?? ""}`}
         needs={undo.permission}
         title={undo.words}
@@ -66,15 +64,13 @@ const columns = (again: () => void): Column<AuditLine>[] => [
             title: `${undo.words}?`,
             text: (
               <p>
-                {rich(
-                  "This takes {action} back, and is on the trail as well. If something else has been changed there since, nothing is done.",
-                  { action: <b>{action}</b> },
-                )}
+                This takes <b>{action}</b> back, and is on the trail as well. If something else has been
+                changed there since, nothing is done.
               </p>
             ),
-            verb: t("Undo"),
+            verb: "Undo",
             run: () => send("POST", `/audit/${id}/undo`).then(again),
-            done: t("Done: {words}.", { words: undo.words }),
+            done: `Done: ${undo.words}.`,
           })
         }
       />
@@ -85,7 +81,7 @@ const columns = (again: () => void): Column<AuditLine>[] => [
 function on({ target, action }: AuditLine) {
   if (target !== null && /^[0-9a-f-]{36}$/.test(target) && action.startsWith("jobs."))
     return <JobLink id={target}>{target}</JobLink>;
-  return action === "audit.undo" ? t("entry {target}", { target }) : target;
+  return action === "audit.undo" ? `entry ${target}` : target;
 }
 
 interface Page {
@@ -96,12 +92,10 @@ interface Page {
 /** What was done to one job. */
 export function JobEvents({ id }: { id: string }) {
   return (
-    <Panel title={t("Events")} note={t("what was done to this job by itself, and by whom; kept 90 days")}>
+    <Panel title="Events" note="what was done to this job by itself, and by whom; kept 90 days">
       <AuditTrail
         target={id}
-        empty={t(
-          "Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line.",
-        )}
+        empty="Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line."
       />
     </Panel>
   );
@@ -129,11 +123,11 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
       {entries.value === null ? (
         error.value === null && (
           <div class="empty" role="status">
-            <p>{t("Loading…")}</p>
+            <p>Loading…</p>
           </div>
         )
       ) : entries.value.length === 0 ? (
-        <Empty icon="audit" title={t("Nothing was done yet")}>
+        <Empty icon="audit" title="Nothing was done yet">
           <p>{empty}</p>
         </Empty>
       ) : (
@@ -143,7 +137,7 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
         <footer>
           <span class="spring" />
           <button type="button" class="button small" onClick={() => load(before.value)}>
-            {t("Load more")}
+            Load more
           </button>
         </footer>
       )}

@@ -13,7 +13,7 @@ import type {
 import { Buttons } from "../kit/actions.tsx";
 import { get, send } from "../data/api.ts";
 import { askEdit, editInWords, passedOver } from "./job-edit.tsx";
-import { count, number, shortId } from "../kit/format.ts";
+import { count, number, plural, shortId } from "../kit/format.ts";
 import { inWords } from "../jobs/filter-words.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
@@ -26,8 +26,6 @@ import { Failure } from "../kit/panels.tsx";
 import { JobStateOf } from "../kit/labels.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
 import { toast } from "../kit/toasts.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 export function mayDo(action: BulkVerb): boolean {
   return may(verbs[action].permission);
@@ -45,14 +43,12 @@ export function startBulk(
   dead = filter.state?.length === 1 && filter.state[0] === "dead",
 ): void {
   if (!mayDo(action)) {
-    toast(t("You may not do this to jobs here: {verb}.", { verb: verbs[action].verb }), "bad");
+    toast(`You may not do this to jobs here: ${verbs[action].verb}.`, "bad");
     return;
   }
   const verb = verbOn(action, dead);
   const show = (change: EditJson | null): void =>
-    showDialog(t("{verb} jobs", { verb }), (close) => (
-      <Bulk {...{ action, verb, filter, change, patch, close, done }} />
-    ));
+    showDialog(`${verb} jobs`, (close) => <Bulk {...{ action, verb, filter, change, patch, close, done }} />);
   if (action === "edit") askEdit(`${verb} ${inWords(filter)}`, dead, show);
   else show(null);
 }
@@ -107,7 +103,7 @@ function Bulk({
     }
     if (closed.current) return;
     toast(
-      current.matched === 0 ? t("No job matched any more.") : `${verb}: ${outcomesInWords(current)}.`,
+      current.matched === 0 ? "No job matched any more." : `${verb}: ${outcomesInWords(current)}.`,
       current.state === "failed" ? "bad" : "good",
     );
     close();
@@ -127,7 +123,7 @@ function Bulk({
     }
     const rate = rateOf(perSecond.value);
     if (rate === "wrong") {
-      wrong.value = t("A rate is a whole number of jobs a second, or empty.");
+      wrong.value = "A rate is a whole number of jobs a second, or empty.";
       return;
     }
     error.value = null;
@@ -141,17 +137,20 @@ function Bulk({
       .catch((failure: unknown) => (error.value = failure as Error));
   };
 
-  const what = (): ComponentChildren => {
-    const said = { verb, jobs: <b>{inWords(filter)}</b> };
-    if (change !== null)
-      return rich("{verb} every one of: {jobs}, to {change}.", {
-        ...said,
-        change: <b>{editInWords(change)}</b>,
-      });
-    return patch === null
-      ? rich("{verb} every one of: {jobs}.", said)
-      : rich("{verb} every one of: {jobs}, with another input.", said);
-  };
+  const what = (): ComponentChildren => (
+    <>
+      {verb} all <b>{inWords(filter)}</b>
+      {change !== null ? (
+        <>
+          {" "}
+          to <b>{editInWords(change)}</b>
+        </>
+      ) : (
+        patch !== null && " with the changed input"
+      )}
+      .
+    </>
+  );
 
   return (
     <form
@@ -166,8 +165,8 @@ function Bulk({
           {matched === undefined || running.value !== null
             ? `${verb}…`
             : matched.more
-              ? t("{verb} {count} jobs?", { verb, count: count(matched) })
-              : t("{verb} {count, plural, one {# job} other {# jobs}}?", { verb, count: matched.count })}
+              ? `${verb} ${count(matched)} jobs?`
+              : `${verb} ${plural(matched.count, "job")}?`}
         </h2>
       </header>
       <div class="content">
@@ -182,17 +181,17 @@ function Bulk({
         {running.value !== null ? (
           <>
             <OperationProgress operation={running.value} />
-            <p class="muted small">{t("The server does it: this window can be closed.")}</p>
+            <p class="muted small">The server does it: this window can be closed.</p>
           </>
         ) : dry.value === null ? (
-          <p class="muted">{t("Looking what that would be…")}</p>
+          <p class="muted">Looking what that would be…</p>
         ) : (
           <>
             {dry.value.patched !== null ? (
               <Patched samples={dry.value.patched} />
             ) : (
               <>
-                <h3>{dry.value.samples.length === 0 ? t("Nothing matches now.") : t("For example")}</h3>
+                <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
                 {dry.value.samples.length > 0 && (
                   <ul class="samples">
                     {dry.value.samples.map((job) => (
@@ -209,13 +208,13 @@ function Bulk({
             )}
             {action !== "edit" && (matched?.count ?? 0) > 1 && (
               <label class="field rate">
-                <span>{t("At most")}</span>
+                <span>At most</span>
                 <input
                   class="input"
                   inputMode="numeric"
                   autocomplete="off"
-                  placeholder={t("as fast as it goes")}
-                  aria-label={t("At most so many jobs a second")}
+                  placeholder="as fast as it goes"
+                  aria-label="At most so many jobs a second"
                   value={perSecond.value}
                   aria-invalid={wrong.value !== null}
                   onInput={(event) => {
@@ -223,12 +222,14 @@ function Bulk({
                     wrong.value = null;
                   }}
                 />
-                <span>{t("a second")}</span>
+                <span>a second</span>
               </label>
             )}
             {typed !== null && (
               <label class="field">
-                <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
+                <span>
+                  Type <b class="mono">{typed}</b> to confirm
+                </span>
                 <input ref={input} class="input" autocomplete="off" spellcheck={false} />
               </label>
             )}
@@ -239,7 +240,7 @@ function Bulk({
         {running.value === null ? (
           <>
             <button type="button" class="button" onClick={close}>
-              {t("Not now")}
+              Not now
             </button>
             <button
               type="submit"
@@ -259,7 +260,7 @@ function Bulk({
                 done();
               }}
             >
-              {t("Close")}
+              Close
             </button>
             <Buttons of={steering(running.value, (next) => (running.value = next))} on="" />
           </>
@@ -267,10 +268,10 @@ function Bulk({
         <button
           type="button"
           class="button quiet aside"
-          title={t("The same in a terminal")}
+          title="The same in a terminal"
           onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
         >
-          <Icon name="copy" size={13} /> {t("Copy as command")}
+          <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>
@@ -284,24 +285,18 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
     <>
       {misfits > 0 && (
         <div class="banner warn" role="status">
-          {t("The patch does not fit {misfits} of these {samples}: they stay dead, as they are.", {
-            misfits: number(misfits),
-            samples: number(samples.length),
-          })}
+          The patch does not fit {number(misfits)} of these {number(samples.length)}: they stay dead, as they
+          are.
         </div>
       )}
-      {samples.length === 0 && <h3>{t("Nothing matches now.")}</h3>}
+      {samples.length === 0 && <h3>Nothing matches now.</h3>}
       {samples.map(({ id, before, after }) => (
         <figure key={id} class="patched">
           <figcaption class="mono muted">{shortId(id)}</figcaption>
           {after === null ? (
-            <p class="muted">{t("The patch does not fit.")}</p>
+            <p class="muted">The patch does not fit.</p>
           ) : (
-            <DiffView
-              before={before}
-              after={after}
-              label={t("Input of {id}, before and after", { id: shortId(id) })}
-            />
+            <DiffView before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
           )}
         </figure>
       ))}
@@ -325,15 +320,8 @@ function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
     <div class="banner warn" role="status">
       <span>
         {all
-          ? t("{outcomes} will change; passed over: {left}.", {
-              outcomes: number(outcomes?.["edited"] ?? 0),
-              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
-            })
-          : t("Of the newest {judged}, {outcomes} will change; passed over: {left}.", {
-              judged: number(judged),
-              outcomes: number(outcomes?.["edited"] ?? 0),
-              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
-            })}
+          ? `${number(outcomes?.["edited"] ?? 0)} will change; passed over: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`
+          : `Of the newest ${number(judged)}, ${number(outcomes?.["edited"] ?? 0)} will change; passed over: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`}
       </span>
     </div>
   );

@@ -4,7 +4,6 @@ import { Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, send } from "../data/api.ts";
 import { instant, number } from "../kit/format.ts";
 import { clock } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 /** Asks for the change, and then goes on with it. `title` says of which jobs; `dead`: of dead ones alone, which have no time. */
@@ -12,7 +11,7 @@ export function askEdit(title: string, dead: boolean, then: (change: EditJson) =
   let change: EditJson = {};
   openForm({
     title,
-    verb: t("Look what that does"),
+    verb: "Look what that does",
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       change = editOf(fields);
@@ -29,12 +28,12 @@ export function editJob(
 ): void {
   const dead = state === "dead";
   openForm({
-    title: dead ? t("Move {name}", { name }) : t("Edit {name}", { name }),
-    verb: dead ? t("Move") : t("Change"),
+    title: dead ? `Move ${name}` : `Edit ${name}`,
+    verb: dead ? "Move" : "Change",
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       await send("PATCH", `/jobs/${id}`, editOf(fields));
-      return dead ? t("It is moved, and still dead.") : t("It is changed.");
+      return dead ? "It is moved, and still dead." : "It is changed.";
     },
     then,
   });
@@ -44,21 +43,21 @@ function EditFields({ dead }: { dead: boolean }) {
   const queues = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal));
   return (
     <>
-      {!dead && <Field label={t("Run")} name="when" placeholder={t("now, 2h, or 2026-02-01 08:00")} />}
+      {!dead && <Field label="Run" name="when" placeholder="now, 2h, or 2026-02-01 08:00" />}
       <div class="grid two">
         <label class="field">
-          <span>{t("Queue")}</span>
+          <span>Queue</span>
           <input
             type="text"
             class="input"
             name="queue"
-            placeholder={t("as it is")}
+            placeholder="as it is"
             list="edit-queues"
             spellcheck={false}
             autocomplete="off"
           />
         </label>
-        <Field label={t("Priority")} name="priority" inputMode="numeric" placeholder={t("as it is")} />
+        <Field label="Priority" name="priority" inputMode="numeric" placeholder="as it is" />
       </div>
       <datalist id="edit-queues">
         {queues.data?.queues.map(({ name }) => (
@@ -67,12 +66,8 @@ function EditFields({ dead }: { dead: boolean }) {
       </datalist>
       <p class="muted small">
         {dead
-          ? t(
-              "What is left empty stays as it is. They stay dead; a retry runs them in the queue where they are then.",
-            )
-          : t(
-              "What is left empty stays as it is. Jobs that run are passed over; dead ones take a queue and a priority, and stay dead.",
-            )}
+          ? "What is left empty stays as it is. They stay dead; a retry runs them in the queue where they are then."
+          : "What is left empty stays as it is. Jobs that run are passed over; dead ones take a queue and a priority, and stay dead."}
       </p>
     </>
   );
@@ -84,13 +79,13 @@ function editOf(fields: Fields): EditJson {
   const queue = fields.text("queue");
   const priority = fields.number("priority");
   if (priority !== undefined && !Number.isInteger(priority))
-    throw new Error(t("The priority is a whole number."));
+    throw new Error("The priority is a whole number.");
   const change: EditJson = {
     ...(when === undefined ? {} : whenOf(when)),
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
   };
-  if (Object.keys(change).length === 0) throw new Error(t("Nothing is to be changed: fill in at least one."));
+  if (Object.keys(change).length === 0) throw new Error("Nothing is to be changed: fill in at least one.");
   return change;
 }
 
@@ -104,27 +99,26 @@ function whenOf(text: string): EditJson {
   // A day alone is UTC's to Date.parse; here it is the midnight of that clock.
   const full = /^\d{4}-\d\d-\d\d$/.test(date) ? `${date}T00:00` : date;
   const at = Date.parse(clock.value === "utc" && !zoned && !full.endsWith("Z") ? `${full}Z` : full);
-  if (Number.isNaN(at))
-    throw new Error(t("“{text}” is no time: say now, 2h, or 2026-02-01 08:00.", { text }));
+  if (Number.isNaN(at)) throw new Error(`“${text}” is no time: say now, 2h, or 2026-02-01 08:00.`);
   return { at };
 }
 
 /** The change as a sentence. */
 export function editInWords({ delay, at, queue, priority }: EditJson): string {
   const parts: string[] = [];
-  if (delay !== undefined) parts.push(delay === 0 ? t("run now") : t("run in {delay}", { delay }));
-  if (at !== undefined) parts.push(t("run at {at}", { at: instant(at) }));
-  if (queue !== undefined) parts.push(t("into queue {queue}", { queue }));
-  if (priority !== undefined) parts.push(t("with priority {priority}", { priority: number(priority) }));
+  if (delay !== undefined) parts.push(delay === 0 ? "run now" : `run in ${delay}`);
+  if (at !== undefined) parts.push(`run at ${instant(at)}`);
+  if (queue !== undefined) parts.push(`into queue ${queue}`);
+  if (priority !== undefined) parts.push(`with priority ${number(priority)}`);
   return parts.join(", ");
 }
 
 /** Why jobs are passed over, as the server counts them. */
 export const passedOver: Readonly<Record<string, string>> = {
-  running: t("running"),
-  ended: t("ended"),
-  waiting: t("asleep or waiting"),
-  past_deadline: t("with an earlier deadline"),
-  keyed: t("unique within their queue"),
-  not_found: t("gone"),
+  running: "running",
+  ended: "ended",
+  waiting: "asleep or waiting",
+  past_deadline: "with an earlier deadline",
+  keyed: "unique within their queue",
+  not_found: "gone",
 };

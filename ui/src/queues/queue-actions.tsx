@@ -4,7 +4,6 @@ import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 
 type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
 
@@ -12,12 +11,12 @@ type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
 export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => void): Actions {
   const change = (action: "pause" | "resume"): Action =>
     doing({
-      verb: action === "pause" ? t("Pause") : t("Resume"),
+      verb: action === "pause" ? "Pause" : "Resume",
       on: name,
       needs: "queues:pause",
       icon: action === "pause" ? "pause" : "play",
       run: () => send("POST", `/queues/${seg(name)}/${action}`),
-      done: action === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
+      done: action === "pause" ? `${name} is paused.` : `${name} is resumed.`,
       then: again,
     });
   return [
@@ -29,20 +28,20 @@ export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => v
 
 function draining(name: string, again: () => void): Action {
   return doing({
-    verb: t("Drain"),
+    verb: "Drain",
     on: name,
     needs: "queues:pause",
     icon: "drain",
-    title: t("Finish what is there, then pause"),
+    title: "Finish what is there, then pause",
     ask: (
       <p>
-        {t(
-          "It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and what comes in meanwhile still runs. Resume ends it.",
-        )}
+        It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due
+        later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and what
+        comes in meanwhile still runs. Resume ends it.
       </p>
     ),
     run: () => send("POST", `/queues/${seg(name)}/drain`),
-    done: t("{name} is draining.", { name }),
+    done: `${name} is draining.`,
     then: again,
   });
 }
@@ -51,11 +50,11 @@ export function purging(queue: QueueLine, again: () => void): Action | false {
   const some = [queue.ready, queue.scheduled, queue.waiting].some(({ count, more }) => count > 0 || more);
   return (
     some && {
-      verb: t("Purge"),
+      verb: "Purge",
       needs: "jobs:delete",
       danger: true,
       icon: "trash",
-      title: t("Delete what has not started"),
+      title: "Delete what has not started",
       press: () =>
         startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again),
     }
@@ -79,14 +78,14 @@ export function queueActions(queue: QueueLine, again: () => void): Actions {
   return [
     ...pausing(queue, again),
     {
-      verb: t("Settings"),
+      verb: "Settings",
       needs: "queues:set",
       icon: "gear",
-      title: t("Concurrency, rate, slots and more"),
+      title: "Concurrency, rate, slots and more",
       press: () => editSettings(queue.name, again),
     },
     {
-      verb: t("Retry dead"),
+      verb: "Retry dead",
       needs: "jobs:retry",
       icon: "retry",
       press: () => retryDead(queue.name, again),

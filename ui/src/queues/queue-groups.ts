@@ -1,6 +1,5 @@
 // Queues that share what is before the first dot or colon of their names, under one row that folds. Pure.
 import type { CappedCount, QueueLine } from "../../../src/dashboard/api/contract.ts";
-import { t } from "../language/translation.ts";
 
 /** A queue, or a group with what its queues come to. */
 export interface QueueRow {
@@ -96,12 +95,12 @@ function together(prefix: string, members: readonly QueueLine[]): QueueLine {
 /** What is not as usual in them. */
 export function notesOf(members: readonly QueueLine[]): string {
   const kinds: readonly (readonly [(n: number) => string, (queue: QueueLine) => boolean])[] = [
-    [(n) => t("{n} paused", { n }), ({ pausedAt }) => pausedAt !== null],
-    [(n) => t("{n} draining", { n }), ({ drainingAt }) => drainingAt !== null],
-    [(n) => t("{n} held", { n }), ({ holds }) => holds.length > 0],
-    [(n) => t("{n} broken", { n }), ({ breakers }) => breakers.length > 0],
-    [(n) => t("{n} cooling", { n }), ({ coolUntil }) => coolUntil !== null],
-    [(n) => t("{n} without worker", { n }), ({ unserved }) => unserved.length > 0],
+    [(n) => `${n} paused`, ({ pausedAt }) => pausedAt !== null],
+    [(n) => `${n} draining`, ({ drainingAt }) => drainingAt !== null],
+    [(n) => `${n} held`, ({ holds }) => holds.length > 0],
+    [(n) => `${n} broken`, ({ breakers }) => breakers.length > 0],
+    [(n) => `${n} cooling`, ({ coolUntil }) => coolUntil !== null],
+    [(n) => `${n} without worker`, ({ unserved }) => unserved.length > 0],
   ];
   return kinds
     .map(([word, is]) => [members.filter(is).length, word] as const)

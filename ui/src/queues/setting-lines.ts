@@ -2,8 +2,7 @@
 // Pure.
 import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { NO_SETTINGS } from "../../../src/limits/rules/no-settings.ts";
-import { duration, rate, rateOf, rateWords, written } from "../language/quantities.ts";
-import { t } from "../language/translation.ts";
+import { duration, rate, rateOf, rateWords, written } from "../text/quantities.ts";
 
 type Settings = QueueDetail["settings"];
 type Name = Exclude<keyof Settings, "retention"> | "done" | "dead";
@@ -29,7 +28,7 @@ const whole = (name: "slots" | "total" | "concurrency" | "weight") => ({
   text: (settings: Settings) => (settings[name] === null ? "" : String(settings[name])),
   parsed: (text: string) => {
     const value = Number(text);
-    if (!Number.isInteger(value)) throw new Error(t("{text} is not a whole number.", { text }));
+    if (!Number.isInteger(value)) throw new Error(`${text} is not a whole number.`);
     return value;
   },
 });
@@ -41,7 +40,7 @@ const kept = (name: "done" | "dead") => {
     name,
     shown: (settings: Settings) => {
       const ms = of(settings);
-      return ms === null ? null : ms === 0 ? t("for ever") : duration(ms);
+      return ms === null ? null : ms === 0 ? "for ever" : duration(ms);
     },
     text: (settings: Settings) => {
       const ms = of(settings);
@@ -54,64 +53,61 @@ const kept = (name: "done" | "dead") => {
 /** "5s to 5m", or the first alone. */
 function span(text: string): { base: string; max?: string } {
   const [, base, max] = /^([\w.]+)(?:\s*(?:to|,)\s*([\w.]+))?$/.exec(text) ?? [];
-  if (base === undefined) throw new Error(t("Write {text} as 5s to 5m.", { text }));
+  if (base === undefined) throw new Error(`Write ${text} as 5s to 5m.`);
   return max === undefined ? { base } : { base, max };
 }
 
 export const settings: readonly Setting[] = [
   {
     ...whole("slots"),
-    label: t("Slots of each worker"),
-    unset: t("as the workers were started"),
+    label: "Slots of each worker",
+    unset: "as the workers were started",
     by: "code",
-    hint: t("as started"),
+    hint: "as started",
   },
   {
     ...whole("total"),
-    label: t("Slots of all workers"),
-    unset: t("not split"),
+    label: "Slots of all workers",
+    unset: "not split",
     by: "default",
-    hint: t("not split"),
+    hint: "not split",
   },
   {
     ...whole("concurrency"),
-    label: t("Concurrency over the cluster"),
-    unset: t("unlimited"),
+    label: "Concurrency over the cluster",
+    unset: "unlimited",
     by: "default",
-    hint: t("unlimited"),
+    hint: "unlimited",
   },
   {
     name: "rate",
-    label: t("Rate"),
-    unset: t("unlimited"),
+    label: "Rate",
+    unset: "unlimited",
     by: "default",
     hint: "100 per 1m",
     shown: ({ rate: known }) => (known === null ? null : rate(known)),
     text: ({ rate: known }) => (known === null ? "" : rateWords(known)),
     parsed: rateOf,
   },
-  { ...whole("weight"), label: t("Weight"), unset: "1", by: "default", hint: "1" },
+  { ...whole("weight"), label: "Weight", unset: "1", by: "default", hint: "1" },
   {
     name: "backoff",
-    label: t("Backoff"),
-    unset: t("as jobs say"),
+    label: "Backoff",
+    unset: "as jobs say",
     by: "code",
-    hint: t("as jobs say; or 10s to 1h"),
+    hint: "as jobs say; or 10s to 1h",
     shown: ({ backoff }) => {
       switch (backoff?.kind) {
         case undefined:
           return null;
         case "exponential":
-          return t("{baseMs} to {maxMs}", {
-            baseMs: duration(backoff.baseMs),
-            maxMs: duration(backoff.maxMs),
-          });
+          return `${duration(backoff.baseMs)} to ${duration(backoff.maxMs)}`;
         case "fixed":
           return duration(backoff.ms);
         case "power":
-          return t("growing to {maxMs}", { maxMs: duration(backoff.maxMs) });
+          return `growing to ${duration(backoff.maxMs)}`;
         case "off":
-          return t("none");
+          return "none";
       }
     },
     text: ({ backoff }) =>
@@ -124,41 +120,34 @@ export const settings: readonly Setting[] = [
   },
   {
     name: "breaker",
-    label: t("Breaker"),
-    unset: t("off"),
+    label: "Breaker",
+    unset: "off",
     by: "default",
-    hint: t("off; or 10 failures, 30s"),
+    hint: "off; or 10 failures, 30s",
     shown: ({ breaker }) =>
-      breaker === null
-        ? null
-        : t("after {after} failures, for {cooldownMs}", {
-            after: breaker.after,
-            cooldownMs: duration(breaker.cooldownMs),
-          }),
+      breaker === null ? null : `after ${breaker.after} failures, for ${duration(breaker.cooldownMs)}`,
     text: ({ breaker }) =>
       breaker === null ? "" : `${breaker.after} failures, ${written(breaker.cooldownMs)}`,
     parsed: (text) => {
       const [, after, cooldown] = /^(\d+)(?:\s*failures?)?(?:\s*,?\s+(?:for\s+)?([\w.]+))?$/.exec(text) ?? [];
-      if (after === undefined) throw new Error(t("Write the breaker as 10 failures, 30s."));
+      if (after === undefined) throw new Error("Write the breaker as 10 failures, 30s.");
       return { after: Number(after), ...(cooldown === undefined ? {} : { cooldown }) };
     },
   },
   {
     name: "cooldown",
-    label: t("Cool-down"),
-    unset: t("off"),
+    label: "Cool-down",
+    unset: "off",
     by: "default",
-    hint: t("off; or 5s to 5m"),
+    hint: "off; or 5s to 5m",
     shown: ({ cooldown }) =>
-      cooldown === null
-        ? null
-        : t("{baseMs} to {maxMs}", { baseMs: duration(cooldown.baseMs), maxMs: duration(cooldown.maxMs) }),
+      cooldown === null ? null : `${duration(cooldown.baseMs)} to ${duration(cooldown.maxMs)}`,
     text: ({ cooldown }) =>
       cooldown === null ? "" : `${written(cooldown.baseMs)} to ${written(cooldown.maxMs)}`,
     parsed: span,
   },
-  { ...kept("done"), label: t("Keep done jobs"), unset: t("7 d"), by: "default", hint: "7d" },
-  { ...kept("dead"), label: t("Keep dead jobs"), unset: t("30 d"), by: "default", hint: "30d" },
+  { ...kept("done"), label: "Keep done jobs", unset: "7 d", by: "default", hint: "7d" },
+  { ...kept("dead"), label: "Keep dead jobs", unset: "30 d", by: "default", hint: "30d" },
 ];
 
 /** What holds, whose word it is, and what it goes back to where it holds for a while. */

@@ -4,10 +4,9 @@ import { useRef } from "preact/hooks";
 import type { BackfillAnswer, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { seg, send } from "../data/api.ts";
 import { clock } from "../data/page-settings.ts";
-import { instant, number } from "../kit/format.ts";
+import { instant, number, plural } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 
 /** First which slots it would be, then their jobs. */
 export function Backfill({
@@ -37,10 +36,8 @@ export function Backfill({
         const made = await send<BackfillAnswer>("POST", path, found.value.range);
         toast(
           made.more
-            ? t("{slots, plural, one {# job} other {# jobs}} made. There are more: do it again.", {
-                slots: made.slots.length,
-              })
-            : t("{slots, plural, one {# job} other {# jobs}} made.", { slots: made.slots.length }),
+            ? `${plural(made.slots.length, "job")} made. There are more: do it again.`
+            : `${plural(made.slots.length, "job")} made.`,
           "good",
         );
         close();
@@ -62,7 +59,7 @@ export function Backfill({
       }}
     >
       <header>
-        <h2>{t("Backfill {name}", { name })}</h2>
+        <h2>Backfill {name}</h2>
       </header>
       <div class="content">
         {wrong.value !== null && (
@@ -71,14 +68,13 @@ export function Backfill({
           </div>
         )}
         <p class="muted">
-          {t(
-            "Slots of the past that have no job get one, once, however often this is done. The jobs are due now; the schedule goes on as it would.",
-          )}
+          Slots of the past that have no job get one, once, however often this is done. The jobs are due now;
+          the schedule goes on as it would.
         </p>
         <div class="grid two">
           {(["from", "to"] as const).map((field) => (
             <label key={field} class="field">
-              <span>{field === "from" ? t("From") : t("To (empty: now)")}</span>
+              <span>{field === "from" ? "From" : "To (empty: now)"}</span>
               <input
                 class="input"
                 type="datetime-local"
@@ -94,30 +90,17 @@ export function Backfill({
             <h3>
               {found.value.more
                 ? found.value.had > 0
-                  ? t("{n} and more; {had} have their job", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                      had: number(found.value.had),
-                    })
-                  : t("{n} and more", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                    })
+                  ? `${
+                      n === 0 ? "No slot of this time is without a job" : plural(n, "slot")
+                    } and more; ${number(found.value.had)} have their job`
+                  : `${n === 0 ? "No slot of this time is without a job" : plural(n, "slot")} and more`
                 : found.value.had > 0
-                  ? t("{n}; {had} have their job", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                      had: number(found.value.had),
-                    })
+                  ? `${
+                      n === 0 ? "No slot of this time is without a job" : plural(n, "slot")
+                    }; ${number(found.value.had)} have their job`
                   : n === 0
-                    ? t("No slot of this time is without a job")
-                    : t("{n, plural, one {# slot} other {# slots}}", { n })}
+                    ? "No slot of this time is without a job"
+                    : plural(n, "slot")}
             </h3>
             <ol class="samples">
               {found.value.slots.slice(0, 100).map(({ at }) => (
@@ -134,10 +117,10 @@ export function Backfill({
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          {t("Not now")}
+          Not now
         </button>
         <button type="submit" class="button primary" disabled={found.value !== null && n === 0}>
-          {found.value === null ? t("Show slots") : t("Make {n, plural, one {# job} other {# jobs}}", { n })}
+          {found.value === null ? "Show slots" : `Make ${plural(n, "job")}`}
         </button>
       </footer>
     </form>

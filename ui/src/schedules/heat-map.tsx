@@ -3,9 +3,8 @@ import type { Calendar } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { liveNow } from "../data/page-clock.ts";
-import { clockTime, number } from "../kit/format.ts";
+import { clockTime, number, plural } from "../kit/format.ts";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
 /** The next day in quarters of an hour: where slots pile up. */
 export function HeatMap() {
@@ -25,11 +24,11 @@ export function HeatMap() {
   const perHour = 3_600_000 / calendar.stepMs;
   return (
     <Panel
-      title={t("Next 24 hours")}
+      title="Next 24 hours"
       note={
         calendar.estimated
-          ? t("about {all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
-          : t("{all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+          ? `about ${plural(all, "job")}, by the quarter of an hour`
+          : `${plural(all, "job")}, by the quarter of an hour`
       }
     >
       <div class="heat" role="img" aria-label={busiestWords(busiest, all)}>
@@ -66,15 +65,12 @@ function busiestWords(
   }[],
   all: number,
 ): string {
-  if (all === 0) return t("No slot in the next 24 hours.");
-  const parts = busiest.map(({ at, count, most }) =>
-    t("{at} with {count, plural, one {# job} other {# jobs}} ({most})", {
-      at: clockTime(at),
-      count,
-      most: most.map(({ name }) => name).join(", "),
-    }),
+  if (all === 0) return "No slot in the next 24 hours.";
+  const parts = busiest.map(
+    ({ at, count, most }) =>
+      `${clockTime(at)} with ${plural(count, "job")} (${most.map(({ name }) => name).join(", ")})`,
   );
-  return t("Busiest: {parts}.", { parts: parts.join("; ") });
+  return `Busiest: ${parts.join("; ")}.`;
 }
 
 /** 0 for none, then four steps up to the busiest. */

@@ -1,7 +1,6 @@
 // Runs of a schedule as two rows of bars with one column for each run: how long it ran, and how late it started. How a run ended
 // is in its shape and in a sign above it, not in its colour alone. A click or Enter opens its job; as many are shown as can be
 // told apart, and the table below has all.
-import { stateWord } from "../language/state-words.ts";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ScheduleRunLine } from "../../../src/dashboard/api/contract.ts";
@@ -12,30 +11,29 @@ import { JobLink, State, stateIcon } from "../kit/labels.tsx";
 import { go } from "../data/router.ts";
 import { share, topOf } from "../charts/axis-scale.ts";
 import { type Column, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 /** The narrowest column that can be told from its neighbours, and pressed. */
 const narrowest = 9;
 const rowHeight = 84;
 
 const madeBy: Readonly<Record<ScheduleRunLine["by"], string>> = {
-  slot: t("slot"),
-  backfill: t("backfill"),
-  hand: t("by hand"),
+  slot: "slot",
+  backfill: "backfill",
+  hand: "by hand",
 };
 const madeIcons = { backfill: "drain", hand: "plus" } as const;
 
 /** `least`: what is less than this is small, however small the others are. */
 const rows = [
   {
-    title: t("How long it ran"),
-    most: (most: string, half: string) => t("longest {most}, half below {half}", { most, half }),
+    title: "How long it ran",
+    most: (most: string, half: string) => `longest ${most}, half below ${half}`,
     least: 1,
     of: ({ ranMs }: ScheduleRunLine) => ranMs,
   },
   {
-    title: t("How late it started"),
-    most: (most: string, half: string) => t("latest {most}, half below {half}", { most, half }),
+    title: "How late it started",
+    most: (most: string, half: string) => `latest ${most}, half below ${half}`,
     least: 1_000,
     of: ({ lateMs }: ScheduleRunLine) => lateMs,
   },
@@ -79,16 +77,12 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
         ref={host}
         role="slider"
         tabIndex={0}
-        aria-label={t("Runs of {name}. Arrows go through them, Enter opens the job.", { name })}
+        aria-label={`Runs of ${name}. Arrows go through them, Enter opens the job.`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, runs.length - 1)}
         aria-valuenow={Math.max(0, here)}
         aria-valuetext={
-          said === undefined
-            ? ""
-            : chosen === null
-              ? t("Newest, {run}", { run: wordsOfRun(said) })
-              : wordsOfRun(said)
+          said === undefined ? "" : chosen === null ? `Newest, ${wordsOfRun(said)}` : wordsOfRun(said)
         }
         onKeyDown={keyDown}
         onBlur={leave}
@@ -109,9 +103,9 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
                 {title}{" "}
                 <span class="muted">
                   {known.length === 0
-                    ? t("not known of any")
+                    ? "not known of any"
                     : `${most(duration(largest), duration(share(known, 0.5)))}${
-                        largest > top ? `; ${t("bars end at {top}", { top: duration(top) })}` : ""
+                        largest > top ? `; bars end at ${duration(top)}` : ""
                       }`}
                 </span>
               </figcaption>
@@ -131,13 +125,13 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
       <p class="said small" aria-hidden="true">
         {said !== undefined && (
           <>
-            {chosen === null && <b>{t("Newest:")} </b>}
+            {chosen === null && <b>Newest: </b>}
             {wordsOfRun(said)}
           </>
         )}
       </p>
       <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
-        <summary>{t("View as table")}</summary>
+        <summary>View as table</summary>
         {tabled.value && <Table rows={newestFirst} rowKey={({ jobId }) => jobId} columns={columns} />}
       </details>
     </div>
@@ -171,7 +165,9 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
   return (
     <div class="legend">
       {runs.length < of && (
-        <span>{t("newest {runs} of {of}", { runs: number(runs.length), of: number(of) })}</span>
+        <span>
+          newest {number(runs.length)} of {number(of)}
+        </span>
       )}
       {[...states].map(([state, n]) => (
         <span key={state}>
@@ -179,12 +175,12 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
             <i />
           </span>
           {state !== "done" && state !== "gone" && <Icon name={stateIcon(state)} size={10} />}
-          {state === "gone" ? t("not kept") : stateWord(state)} <b>{number(n)}</b>
+          {state === "gone" ? "not kept" : state} <b>{number(n)}</b>
         </span>
       ))}
       {asked.map((by) => (
         <span key={by}>
-          <Icon name={madeIcons[by]} size={10} /> {by === "hand" ? t("run by hand") : t("backfilled")}
+          <Icon name={madeIcons[by]} size={10} /> {by === "hand" ? "run by hand" : "backfilled"}
         </span>
       ))}
     </div>
@@ -193,32 +189,31 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
 
 const columns: readonly Column<ScheduleRunLine>[] = [
   {
-    head: t("Slot"),
+    head: "Slot",
     cell: ({ at, jobId }) => (
       <JobLink id={jobId}>
         <span class="nowrap">{instant(at)}</span>
       </JobLink>
     ),
   },
-  { head: t("Made by"), from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
+  { head: "Made by", from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
   {
-    head: t("State"),
-    cell: ({ state }) =>
-      state === null ? <span class="muted">{t("not kept")}</span> : <State state={state} />,
+    head: "State",
+    cell: ({ state }) => (state === null ? <span class="muted">not kept</span> : <State state={state} />),
   },
-  { head: t("Late"), num: true, class: "nowrap", cell: ({ lateMs }) => duration(lateMs) },
-  { head: t("Ran"), num: true, class: "nowrap", cell: ({ ranMs }) => duration(ranMs) },
-  { head: t("Attempt"), num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
+  { head: "Late", num: true, class: "nowrap", cell: ({ lateMs }) => duration(lateMs) },
+  { head: "Ran", num: true, class: "nowrap", cell: ({ ranMs }) => duration(ranMs) },
+  { head: "Attempt", num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
 ];
 
 /** A run as a sentence. */
 function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
-    by === "slot" ? "" : by === "hand" ? t("by hand") : "backfilled",
-    state === null ? t("not kept any more") : stateWord(state),
+    by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",
+    state === null ? "not kept any more" : state,
   ];
-  if (lateMs !== null) parts.push(t("started {lateMs} after its slot", { lateMs: duration(lateMs) }));
-  if (ranMs !== null) parts.push(t("ran {ranMs}", { ranMs: duration(ranMs) }));
-  if (attempt !== null && attempt > 1) parts.push(t("attempt {attempt}", { attempt }));
+  if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its slot`);
+  if (ranMs !== null) parts.push(`ran ${duration(ranMs)}`);
+  if (attempt !== null && attempt > 1) parts.push(`attempt ${attempt}`);
   return `${instant(at)}: ${parts.filter((part) => part !== "").join(", ")}`;
 }

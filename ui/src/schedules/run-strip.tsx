@@ -2,8 +2,6 @@
 import type { ScheduleRuns } from "../../../src/dashboard/api/contract.ts";
 import { href } from "../data/router.ts";
 import { duration, instant } from "../kit/format.ts";
-import { stateWord } from "../language/state-words.ts";
-import { t } from "../language/translation.ts";
 
 /** One box for each of its newest jobs, the newest at the right. */
 export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
@@ -11,11 +9,7 @@ export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["run
   const bad = runs.filter(({ state }) => state === "dead").length;
   const last = runs.at(-1);
   return (
-    <span
-      class="strip"
-      role="group"
-      aria-label={t("Newest jobs of {name}: {runs}, {bad} dead", { name, runs: runs.length, bad })}
-    >
+    <span class="strip" role="group" aria-label={`Newest jobs of ${name}: ${runs.length}, ${bad} dead`}>
       {runs.map((run) => (
         <a
           key={run.id}
@@ -32,8 +26,8 @@ export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["run
 }
 
 function wordsOf({ at, state, lateMs, ranMs }: ScheduleRuns["runs"][string][number]): string {
-  const said = [state === null ? t("not kept any more") : stateWord(state)];
-  if (lateMs !== null) said.push(t("started {late} after its slot", { late: duration(lateMs) }));
-  if (ranMs !== null) said.push(t("ran {time}", { time: duration(ranMs) }));
+  const said = [state === null ? "not kept any more" : state];
+  if (lateMs !== null) said.push(`started ${duration(lateMs)} after its slot`);
+  if (ranMs !== null) said.push(`ran ${duration(ranMs)}`);
   return `${instant(at)}: ${said.join(", ")}`;
 }

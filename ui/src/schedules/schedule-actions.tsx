@@ -5,7 +5,6 @@ import { type Query, useQuery } from "../data/live-query.ts";
 import { go } from "../data/router.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
-import { t } from "../language/translation.ts";
 import { Backfill } from "./backfill-dialog.tsx";
 import { editSchedule, NextSlots } from "./schedule-form.tsx";
 
@@ -20,54 +19,54 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
   const change = { on: name, needs: "schedules:set", then: again } as const;
   return [
     doing({
-      verb: t("Run now"),
+      verb: "Run now",
       on: name,
       needs: "schedules:trigger",
       icon: "next",
       run: () => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
-      done: t("Its job is made."),
+      done: "Its job is made.",
     }),
     {
-      verb: t("Backfill"),
+      verb: "Backfill",
       needs: "schedules:trigger",
       icon: "clock",
-      title: t("Jobs for slots that passed without one"),
+      title: "Jobs for slots that passed without one",
       press: () =>
-        showDialog(t("Backfill {name}", { name }), (close) => (
+        showDialog(`Backfill ${name}`, (close) => (
           <Backfill schedule={schedule} close={close} again={again} />
         )),
     },
     {
-      verb: t("Edit"),
+      verb: "Edit",
       needs: "schedules:set",
       icon: "gear",
       press: () => editSchedule(schedule, again),
     },
     doing({
       ...change,
-      verb: paused ? t("Resume") : t("Pause"),
+      verb: paused ? "Resume" : "Pause",
       icon: paused ? "play" : "pause",
       run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
-      done: paused ? t("It makes jobs again.") : t("It makes no more jobs."),
+      done: paused ? "It makes jobs again." : "It makes no more jobs.",
     }),
     (schedule.edited.length > 0 || schedule.error !== null) &&
       doing({
         ...change,
-        verb: t("Reset"),
+        verb: "Reset",
         icon: "retry",
-        title: t("Back to what the code says"),
+        title: "Back to what the code says",
         run: () => send("POST", `${path}/reset`),
-        done: t("It is as the code says."),
+        done: "It is as the code says.",
       }),
     doing({
       ...change,
       then: removed,
-      verb: t("Remove"),
+      verb: "Remove",
       danger: true,
       icon: "trash",
-      ask: t("A worker that defines it brings it back when it starts."),
+      ask: "A worker that defines it brings it back when it starts.",
       run: () => send("DELETE", path),
-      done: t("Removed."),
+      done: "Removed.",
     }),
   ];
 }
@@ -76,13 +75,11 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
 export function nextRuns(schedule: ScheduleLine): Action {
   const { name } = schedule;
   return {
-    verb: t("Next runs"),
+    verb: "Next runs",
     needs: "view",
     icon: "calendar",
     press: () =>
-      showDialog(t("Next runs of {name}", { name }), (close) => (
-        <NextRuns schedule={schedule} close={close} />
-      )),
+      showDialog(`Next runs of ${name}`, (close) => <NextRuns schedule={schedule} close={close} />),
   };
 }
 
@@ -90,15 +87,15 @@ function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => vo
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Next runs of {name}", { name: schedule.name })}</h2>
+        <h2>Next runs of {schedule.name}</h2>
       </header>
       <div class="content">
-        <p class="muted small">{t("In the time of {timezone}.", { timezone: schedule.timezone ?? "UTC" })}</p>
+        <p class="muted small">In the time of {schedule.timezone ?? "UTC"}.</p>
         <NextSlots name={schedule.name} />
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>

@@ -7,7 +7,6 @@ import { useQuery } from "../data/live-query.ts";
 import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
 import { Ago } from "../kit/labels.tsx";
 import { Loaded } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
 /** The next runs, as the clock of their zone shows them. */
 function Slots({ runs }: Pick<TimingPreview, "runs">) {
@@ -30,15 +29,15 @@ function Slots({ runs }: Pick<TimingPreview, "runs">) {
 
 export function editSchedule(schedule: ScheduleLine, again: () => void): void {
   openForm({
-    title: t("Edit {name}", { name: schedule.name }),
-    verb: t("Save"),
+    title: `Edit ${schedule.name}`,
+    verb: "Save",
     then: again,
     body: <EditFields schedule={schedule} />,
     run: async (fields) => {
       const change = changeOf(schedule, fields);
-      if (Object.keys(change).length === 0) throw new Error(t("Nothing is changed."));
+      if (Object.keys(change).length === 0) throw new Error("Nothing is changed.");
       await send("PATCH", `/schedules/${seg(schedule.name)}`, change);
-      return t("The change survives restarts.");
+      return "The change survives restarts.";
     },
   });
 }
@@ -53,27 +52,27 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
   return (
     <>
       <Field
-        label={cron === null ? t("Every") : t("Cron")}
+        label={cron === null ? "Every" : "Cron"}
         name="when"
         class="mono"
         defaultValue={when.peek()}
         onInput={typed(when)}
       />
       {cron !== null && (
-        <Field label={t("Time zone")} name="timezone" defaultValue={zone.peek()} onInput={typed(zone)} />
+        <Field label="Time zone" name="timezone" defaultValue={zone.peek()} onInput={typed(zone)} />
       )}
       <Ahead
         {...(cron === null ? { every: when.value } : { cron: when.value, timezone: zone.value || "UTC" })}
       />
       <div class="grid two">
         <Choice
-          label={t("Missed slots")}
+          label="Missed slots"
           name="missed"
           value={schedule.missed ?? "one"}
           options={["skip", "one", "all"]}
         />
         <Choice
-          label={t("Overlap")}
+          label="Overlap"
           name="overlap"
           value={schedule.overlap ?? "allow"}
           options={["allow", "skip", "queue"]}
@@ -81,13 +80,8 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
       </div>
       <p class="muted small">
         {edited.length > 0
-          ? t(
-              "What you change stays as it is here, whatever the code says later; the rest follows the code. Changed by hand so far: {edited}.",
-              { edited: edited.join(", ") },
-            )
-          : t(
-              "What you change stays as it is here, whatever the code says later; the rest follows the code.",
-            )}
+          ? `What you change stays as it is here, whatever the code says later; the rest follows the code. Changed by hand so far: ${edited.join(", ")}.`
+          : "What you change stays as it is here, whatever the code says later; the rest follows the code."}
       </p>
     </>
   );
@@ -114,7 +108,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
   const told = query.data;
   if (told === null) return null;
   return (
-    <div class="stack tight" role="status" aria-label={t("What this means")}>
+    <div class="stack tight" role="status" aria-label="What this means">
       {told.error === null ? (
         <>
           <b>{told.words}</b>
@@ -147,8 +141,8 @@ function everyText({ everyMs }: ScheduleLine): string {
 
 /** What becomes of a slot whose earlier job has not ended. */
 export const overlapWords = {
-  allow: t("allowed"),
-  skip: t("the slot is skipped"),
+  allow: "allowed",
+  skip: "the slot is skipped",
   queue: "the slot waits",
 } as const;
 

@@ -10,7 +10,7 @@ import { get } from "../data/api.ts";
 import { Chart, type Mark } from "../charts/lazy-chart.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { LoadCharts } from "../charts/load-charts.tsx";
-import { count, duration, number } from "../kit/format.ts";
+import { count, duration, number, plural } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { overview, past, points } from "../data/live-stream.ts";
 import { Ago, Count, Gauge, JobLink } from "../kit/labels.tsx";
@@ -18,7 +18,6 @@ import { Empty, Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
@@ -45,15 +44,15 @@ export function OverviewScreen() {
   if (now === null)
     return (
       <>
-        <Head title={t("Overview")} />
+        <Head title="Overview" />
         <div class="empty" role="status">
-          <p>{t("Waiting for the first look at the database…")}</p>
+          <p>Waiting for the first look at the database…</p>
         </div>
       </>
     );
   return (
     <>
-      <Head title={t("Overview")} />
+      <Head title="Overview" />
       <div class={`verdict ${now.verdict.level}`} role="status">
         <span class="verdict-icon">
           <Icon name={verdictIcons[now.verdict.level] ?? "dot"} />
@@ -104,50 +103,41 @@ function Tiles({ now }: { now: OverviewJson }) {
   return (
     <div class="tiles">
       <Tile
-        name={t("Oldest ready")}
+        name="Oldest ready"
         to={href("/jobs?state=ready")}
         value={duration(now.oldestMs)}
-        note={now.oldestMs === null ? t("nothing waits") : t("how long it waits")}
+        note={now.oldestMs === null ? "nothing waits" : "how long it waits"}
         bad={(now.oldestMs ?? 0) > lateMs}
       />
+      <Tile name="Ready" to={href("/jobs?state=ready")} value={count(totals.ready)} note="due, not started" />
       <Tile
-        name={t("Ready")}
-        to={href("/jobs?state=ready")}
-        value={count(totals.ready)}
-        note={t("due, not started")}
-      />
-      <Tile
-        name={t("Running")}
+        name="Running"
         to={href("/jobs?state=running")}
         value={number(totals.running)}
         note={
           now.slots === 0
-            ? t("no slots")
+            ? "no slots"
             : // Workers claim ahead of their slots.
-              `${totals.running > now.slots ? "claimed," : "of"} ${t("{slots, plural, one {# slot} other {# slots}}", { slots: now.slots })}`
+              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "slot")}`
         }
       />
       <Tile
-        name={t("Scheduled")}
+        name="Scheduled"
         to={href("/scheduled")}
         value={count(totals.scheduled)}
-        note={
-          totals.waiting.count > 0
-            ? t("and {waiting} waiting", { waiting: count(totals.waiting) })
-            : t("due later")
-        }
+        note={totals.waiting.count > 0 ? `and ${count(totals.waiting)} waiting` : "due later"}
       />
       <Tile
-        name={t("Retrying")}
+        name="Retrying"
         to={href("/retries")}
         value={count(totals.retrying)}
-        note={t("failed, will try again")}
+        note="failed, will try again"
       />
       <Tile
-        name={t("Dead")}
+        name="Dead"
         to={href("/errors")}
         value={count(totals.dead)}
-        note={t("out of attempts")}
+        note="out of attempts"
         bad={totals.dead.count > 0}
       />
     </div>
@@ -170,18 +160,18 @@ function Backlog({ marks }: { marks: readonly Mark[] }) {
     return gapped(at, [ready, running]);
   }, [before, since]);
   return (
-    <section class="panel" aria-label={t("Backlog")}>
+    <section class="panel" aria-label="Backlog">
       <header>
-        <h2>{t("Backlog")}</h2>
-        <span class="muted small">{t("live, since somebody watches; at most 15 minutes")}</span>
+        <h2>Backlog</h2>
+        <span class="muted small">live, since somebody watches; at most 15 minutes</span>
       </header>
       <Chart
-        title={t("Backlog")}
+        title="Backlog"
         marks={marks.filter((mark) => mark.at >= (at[0] ?? Infinity))}
         at={at}
         lines={[
-          { name: t("Ready"), values: values[0] ?? [], shown: number },
-          { name: t("Running"), values: values[1] ?? [], shown: number },
+          { name: "Ready", values: values[0] ?? [], shown: number },
+          { name: "Running", values: values[1] ?? [], shown: number },
         ]}
       />
     </section>
@@ -213,27 +203,24 @@ function StuckPanel() {
   const jobs = query.data?.jobs ?? [];
   if (jobs.length === 0) return null;
   return (
-    <Panel
-      title={t("Running unusually long")}
-      note={t("more than three times as long as 95 % of their kind")}
-    >
+    <Panel title="Running unusually long" note="more than three times as long as 95 % of their kind">
       <Table
         rows={jobs.slice(0, 8)}
         rowKey={({ id }) => id}
         columns={[
           {
-            head: t("Job"),
+            head: "Job",
             cell: ({ id, name, queue }) => (
               <>
                 <JobLink id={id}>{name}</JobLink>
-                <span class="sub">{t("in {queue}", { queue })}</span>
+                <span class="sub">in {queue}</span>
               </>
             ),
           },
-          { head: t("Runs for"), num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
-          { head: t("Usual (p95)"), num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          { head: "Runs for", num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: "Usual (p95)", num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
           {
-            head: t("Worker"),
+            head: "Worker",
             from: "medium",
             class: "mono small",
             cell: ({ workerId }) => workerId ?? "—",
@@ -262,10 +249,10 @@ function QueuePanel({ now }: { now: OverviewJson }) {
   const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
   return (
     <Panel
-      title={first.length > 0 ? t("Queues that need a look") : t("Busiest queues")}
+      title={first.length > 0 ? "Queues that need a look" : "Busiest queues"}
       tools={
         <a class="link small" href={href("/queues")}>
-          {t("All {queueCount}", { queueCount: number(now.queueCount) })}
+          All {number(now.queueCount)}
         </a>
       }
     >
@@ -274,34 +261,34 @@ function QueuePanel({ now }: { now: OverviewJson }) {
         rowKey={({ name }) => name}
         columns={[
           {
-            head: t("Queue"),
+            head: "Queue",
             cell: (queue) => (
               <>
                 <a class="main-link" href={href(`/queues/${queue.name}`)}>
                   {queue.name}
                 </a>{" "}
-                {queue.pausedAt !== null && <span class="tag warn">{t("paused")}</span>}{" "}
-                {queue.drainingAt !== null && <span class="tag warn">{t("draining")}</span>}{" "}
-                {queue.holds.length > 0 && <span class="tag warn">{t("held")}</span>}{" "}
-                {queue.breakers.length > 0 && <span class="tag bad">{t("breaker open")}</span>}{" "}
-                {queue.unserved.length > 0 && <span class="tag bad">{t("no worker")}</span>}
+                {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
+                {queue.drainingAt !== null && <span class="tag warn">draining</span>}{" "}
+                {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
+                {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
+                {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
               </>
             ),
           },
-          { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
+          { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
           {
-            head: t("Oldest"),
+            head: "Oldest",
             num: true,
             class: "muted nowrap",
             cell: ({ oldestMs }) => duration(oldestMs),
           },
           {
-            head: t("Running"),
+            head: "Running",
             num: true,
             class: "nowrap",
             cell: ({ running, slots }) => (
               <>
-                {running} <Gauge used={running} of={slots} label={t("Slots")} />
+                {running} <Gauge used={running} of={slots} label="Slots" />
               </>
             ),
           },
@@ -316,12 +303,12 @@ function FailurePanel() {
     topic: "errors",
   });
   return (
-    <section class="panel" aria-label={t("Top failures")}>
+    <section class="panel" aria-label="Top failures">
       <header>
-        <h2>{t("Top failures")}</h2>
+        <h2>Top failures</h2>
         <span class="spring" />
         <a class="link small" href={href("/errors")}>
-          {t("All")}
+          All
         </a>
       </header>
       <Loaded query={query}>
@@ -329,19 +316,19 @@ function FailurePanel() {
           // A cause whose jobs are gone is told on the page of failures, not here.
           const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
           return groups.length === 0 ? (
-            <Empty icon="check" title={t("Nothing has failed")}>
-              <p>{t("Dead and retrying jobs are grouped here by what they failed of.")}</p>
+            <Empty icon="check" title="Nothing has failed">
+              <p>Dead and retrying jobs are grouped here by what they failed of.</p>
             </Empty>
           ) : (
             <table class="fixed">
               <thead>
                 <tr>
-                  <th scope="col">{t("Error")}</th>
+                  <th scope="col">Error</th>
                   <th scope="col" class="num" style={{ width: "72px" }}>
-                    {t("Jobs")}
+                    Jobs
                   </th>
                   <th scope="col" class="num" style={{ width: "116px" }}>
-                    {t("Last")}
+                    Last
                   </th>
                 </tr>
               </thead>
@@ -354,7 +341,7 @@ function FailurePanel() {
                         style={{ display: "block" }}
                         href={href(`/errors/${group.group}`)}
                       >
-                        {group.message ?? t("(hidden)")}
+                        {group.message ?? "(hidden)"}
                       </a>
                       <span class="sub clip">{group.name}</span>
                     </td>

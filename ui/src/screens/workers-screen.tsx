@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/api/contract.ts";
 import { type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
-import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
+import { bytes, duration, instant, number, plural, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { Ago, Gauge, State } from "../kit/labels.tsx";
 import { copy } from "../kit/clipboard.tsx";
@@ -12,7 +12,6 @@ import { showDialog } from "../kit/dialogs.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { href, params } from "../data/router.ts";
 import { type Column, Listing, menuColumn, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 
 /** Below the list: fetched after it. */
@@ -23,13 +22,13 @@ const HostCharts = lazily(
 
 /** What each duty is for, in a few words. */
 const dutyWords: Readonly<Record<string, string>> = {
-  bury: t("looks after workers that died, and limits whose time is over"),
-  forget: t("adds up and forgets old minutes"),
-  minute: t("reports queues that nobody serves, and measures the database"),
-  prune: t("deletes jobs whose retention has passed"),
-  sample: t("measures the database"),
-  tidy: t("keeps the tables in shape"),
-  unserved: t("reports queues that nobody serves"),
+  bury: "looks after workers that died, and limits whose time is over",
+  forget: "adds up and forgets old minutes",
+  minute: "reports queues that nobody serves, and measures the database",
+  prune: "deletes jobs whose retention has passed",
+  sample: "measures the database",
+  tidy: "keeps the tables in shape",
+  unserved: "reports queues that nobody serves",
 };
 
 function useWorkers(): Query<WorkerList> {
@@ -41,22 +40,20 @@ export function WorkersScreen() {
   return (
     <>
       <Head
-        title={t("Workers")}
-        note={t(
-          "Live processes, and holders of leases. One that dies leaves the list when its lease has passed.",
-        )}
+        title="Workers"
+        note="Live processes, and holders of leases. One that dies leaves the list when its lease has passed."
       />
-      <section class="panel" aria-label={t("Workers")}>
+      <section class="panel" aria-label="Workers">
         <Listing
           query={query}
           rows={({ workers }) => workers}
           rowKey={({ session }: WorkerLine) => String(session)}
           empty={{
             icon: "workers",
-            title: t("No worker is running"),
+            title: "No worker is running",
             text: (
               <>
-                <p>{t("Jobs are safe in the database, and wait. Start a worker:")}</p>
+                <p>Jobs are safe in the database, and wait. Start a worker:</p>
                 <pre class="code">{`const worker = hf.work([sendMail], { queues: ["mail"] });\nawait worker.ready;`}</pre>
               </>
             ),
@@ -72,15 +69,15 @@ export function WorkersScreen() {
       <HostCharts />
       {query.data !== null && query.data.duties.length > 0 && (
         <Panel
-          title={t("Duties")}
-          note={t("done by one worker for all; whoever asks first, so there is no leader to lose")}
+          title="Duties"
+          note="done by one worker for all; whoever asks first, so there is no leader to lose"
         >
           <Table
             rows={query.data.duties}
             rowKey={({ name }) => name}
             columns={[
               {
-                head: t("Duty"),
+                head: "Duty",
                 cell: ({ name }) => (
                   <>
                     <b>{name}</b>
@@ -89,24 +86,24 @@ export function WorkersScreen() {
                 ),
               },
               {
-                head: t("Last done by"),
+                head: "Last done by",
                 cell: ({ by }) => {
                   const worker = query.data?.workers.find(({ id }) => id === by);
                   return worker === undefined ? (
-                    <span class="muted">{by === null ? "—" : t("{by}, gone", { by: shortId(by) })}</span>
+                    <span class="muted">{by === null ? "—" : `${shortId(by)}, gone`}</span>
                   ) : (
                     worker.name
                   );
                 },
               },
               {
-                head: t("Done"),
+                head: "Done",
                 num: true,
                 class: "muted nowrap",
                 cell: ({ doneAt }) => <Ago at={doneAt} />,
               },
               {
-                head: t("Next from"),
+                head: "Next from",
                 num: true,
                 from: "medium",
                 class: "muted nowrap",
@@ -125,50 +122,46 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
   const held = lost.reduce((sum, one) => sum + one.held, 0);
   return (
     <Panel
-      title={t("Died in the last hour")}
+      title="Died in the last hour"
       note={
         held === 0
-          ? t("their leases passed without a word; what they held has been taken over")
+          ? "their leases passed without a word; what they held has been taken over"
           : alone
-            ? t("{held, plural, one {# job} other {# jobs}} wait until a worker starts and takes them over", {
-                held,
-              })
-            : t("{held, plural, one {# job} other {# jobs}} are being taken over", { held })
+            ? `${plural(held, "job")} wait until a worker starts and takes them over`
+            : `${plural(held, "job")} are being taken over`
       }
     >
       <Table
         rows={lost}
         rowKey={({ id }) => id}
-        label={t("Workers that died")}
+        label="Workers that died"
         columns={[
           {
-            head: t("Worker"),
+            head: "Worker",
             cell: ({ id, name, host, pid, release }) => (
               <>
                 <b>{name}</b> <span class="mono muted small">{shortId(id)}</span>
                 <span class="sub clip">
-                  {release !== null
-                    ? t("{host} · pid {pid} · release {release}", { host, pid, release })
-                    : t("{host} · pid {pid}", { host, pid })}
+                  {release !== null ? `${host} · pid ${pid} · release ${release}` : `${host} · pid ${pid}`}
                 </span>
               </>
             ),
           },
           {
-            head: t("Jobs to take over"),
+            head: "Jobs to take over",
             num: true,
             cell: ({ held: n }) =>
-              n === 0 ? <span class="muted">{t("none left")}</span> : <b class="bad-text">{number(n)}</b>,
+              n === 0 ? <span class="muted">none left</span> : <b class="bad-text">{number(n)}</b>,
           },
           {
-            head: t("Last heartbeat"),
+            head: "Last heartbeat",
             num: true,
             from: "medium",
             class: "muted nowrap",
             cell: ({ beatAt }) => <Ago at={beatAt} />,
           },
           {
-            head: t("Lease passed"),
+            head: "Lease passed",
             num: true,
             class: "muted nowrap",
             cell: ({ lostAt }) => <Ago at={lostAt} />,
@@ -180,7 +173,7 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
 }
 
 function showWorker(id: string, name: string): void {
-  showDialog(t("Worker {name}", { name }), (close) => <More id={id} name={name} close={close} />);
+  showDialog(`Worker ${name}`, (close) => <More id={id} name={name} close={close} />);
 }
 
 /** What it runs, by name, and what is seldom asked for: the same in every window. */
@@ -190,19 +183,15 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Worker {name}", { name })}</h2>
+        <h2>Worker {name}</h2>
       </header>
       <div class="content">
         {worker === undefined ? (
-          <p class="muted">{query.data === null ? t("Loading…") : t("It has gone.")}</p>
+          <p class="muted">{query.data === null ? "Loading…" : "It has gone."}</p>
         ) : (
           <>
             <Facts of={factsOf(worker)} />
-            <h3>
-              {worker.running === 0
-                ? t("It runs nothing now")
-                : t("Runs {running, plural, one {# job} other {# jobs}}", { running: worker.running })}
-            </h3>
+            <h3>{worker.running === 0 ? "It runs nothing now" : `Runs ${plural(worker.running, "job")}`}</h3>
             {worker.runs.length > 0 && (
               <ul class="samples">
                 {worker.runs.map((run) => (
@@ -219,18 +208,18 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
             )}
             {worker.running > worker.runs.length && (
               <a class="link" href={href(`/jobs?state=running&worker=${seg(id)}`)} onClick={close}>
-                {t("All {running}", { running: number(worker.running) })}
+                All {number(worker.running)}
               </a>
             )}
           </>
         )}
       </div>
       <footer>
-        <button type="button" class="button" onClick={() => void copy(id, t("The id is copied."))}>
-          {t("Copy the id")}
+        <button type="button" class="button" onClick={() => void copy(id, "The id is copied.")}>
+          Copy the id
         </button>
         <button type="button" class="button" onClick={close}>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>
@@ -240,16 +229,16 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
 function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
   const { id, host, pid, runtime, version, release, names, failed, queues } = worker;
   return [
-    [t("Id"), <span class="mono">{id}</span>],
-    [t("Process"), t("pid {pid} on {host}", { pid, host })],
-    [t("Runtime"), runtime ?? "—"],
+    ["Id", <span class="mono">{id}</span>],
+    ["Process", `pid ${pid} on ${host}`],
+    ["Runtime", runtime ?? "—"],
     ["Holdfast", version],
-    [t("Release"), release ?? "—"],
-    [t("Started"), instant(worker.startedAt)],
-    [t("Heartbeat"), <Ago at={worker.beatAt} />],
-    [t("Queues"), <Tags queues={Object.entries(queues)} />],
-    [t("Kinds"), `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
-    [t("Failures, 1 h"), number(failed)],
+    ["Release", release ?? "—"],
+    ["Started", instant(worker.startedAt)],
+    ["Heartbeat", <Ago at={worker.beatAt} />],
+    ["Queues", <Tags queues={Object.entries(queues)} />],
+    ["Kinds", `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
+    ["Failures, 1 h", number(failed)],
   ];
 }
 
@@ -279,7 +268,7 @@ function Served({ queues }: { queues: readonly (readonly [queue: string, slots: 
       {more.length > 0 && (
         <details class="more-tags">
           <summary class="small" title={more.map(([queue, slots]) => `${queue} ${slots}`).join(", ")}>
-            {t("+{more} more", { more: number(more.length) })}
+            +{number(more.length)} more
           </summary>
           <Tags queues={more} />
         </details>
@@ -291,7 +280,7 @@ function Served({ queues }: { queues: readonly (readonly [queue: string, slots: 
 function columnsOf(again: () => void): Column<WorkerLine>[] {
   return [
     {
-      head: t("Worker"),
+      head: "Worker",
       by: ({ name }) => name,
       class: "slim",
       style: { maxWidth: "300px" },
@@ -302,70 +291,63 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
             <button
               type="button"
               class="main-link bare"
-              aria-label={t("{name}, details", { name })}
+              aria-label={`${name}, details`}
               onClick={() => showWorker(worker.id, name)}
             >
               {name}
             </button>{" "}
             {duties.length > 0 && (
-              <span class="tag" title={t("Did these duties last: {duties}", { duties: duties.join(", ") })}>
-                <Icon name="star" size={11} />{" "}
-                {t("{count, plural, one {# duty} other {# duties}}", { count: duties.length })}
+              <span class="tag" title={`Did these duties last: ${duties.join(", ")}`}>
+                <Icon name="star" size={11} /> {plural(duties.length, "duty", "duties")}
               </span>
             )}
             {failed > 0 && (
               <a
                 class="tag bad"
                 href={href("/errors?by=worker")}
-                title={t("Attempts that failed with it in the last hour")}
+                title="Attempts that failed with it in the last hour"
               >
-                {t("{failed, plural, one {# failure} other {# failures}} in 1 h", { failed })}
+                {plural(failed, "failure")} in 1 h
               </a>
             )}
             <span class="sub clip">
               {worker.runtime !== null
                 ? worker.release !== null
-                  ? t("{host} · pid {pid} · {runtime} · release {release}", {
-                      host,
-                      pid,
-                      runtime: worker.runtime,
-                      release: worker.release,
-                    })
-                  : t("{host} · pid {pid} · {runtime}", { host, pid, runtime: worker.runtime })
+                  ? `${host} · pid ${pid} · ${worker.runtime} · release ${worker.release}`
+                  : `${host} · pid ${pid} · ${worker.runtime}`
                 : worker.release !== null
-                  ? t("{host} · pid {pid} · release {release}", { host, pid, release: worker.release })
-                  : t("{host} · pid {pid}", { host, pid })}
+                  ? `${host} · pid ${pid} · release ${worker.release}`
+                  : `${host} · pid ${pid}`}
             </span>
           </>
         );
       },
     },
     {
-      head: t("State"),
+      head: "State",
       by: ({ kind, stopping, quietAt }) =>
         kind === "lease" ? kind : stopping ? "stopping" : quietAt === null ? "running" : "quiet",
-      title: ({ quietAt }) =>
-        quietAt === null ? "" : t("Quiet since {quietAt}", { quietAt: instant(quietAt) }),
+      title: ({ quietAt }) => (quietAt === null ? "" : `Quiet since ${instant(quietAt)}`),
       cell: ({ kind, stopping, quietAt }) =>
         kind === "lease" ? (
-          <span class="tag">{t("lease")}</span>
+          <span class="tag">lease</span>
         ) : (
           <State state={stopping ? "stopping" : quietAt === null ? "running" : "quiet"} />
         ),
     },
     {
-      head: t("Running"),
+      head: "Running",
       by: ({ running }) => running,
       num: true,
       class: "nowrap",
       cell: ({ running, slots }) => (
         <>
-          {number(running)} <Gauge used={running} of={slots} label={t("Slots")} />
+          {number(running)} <Gauge used={running} of={slots} label="Slots" />
         </>
       ),
     },
     {
-      head: t("Queues"),
+      head: "Queues",
       by: ({ queues }) => Object.keys(queues).sort().join(),
       from: "medium",
       class: "served",
@@ -373,7 +355,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ queues }) => <Served queues={Object.entries(queues)} />,
     },
     {
-      head: t("Heartbeat"),
+      head: "Heartbeat",
       by: ({ beatAt }) => beatAt,
       num: true,
       from: "medium",
@@ -381,7 +363,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ beatAt }) => <Ago at={beatAt} />,
     },
     {
-      head: t("Memory"),
+      head: "Memory",
       by: ({ rssBytes }) => rssBytes,
       num: true,
       from: "wide",
@@ -389,12 +371,12 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ rssBytes }) => bytes(rssBytes),
     },
     {
-      head: t("Loop p99"),
+      head: "Loop p99",
       by: ({ loopDelayMs }) => loopDelayMs,
       num: true,
       from: "wide",
       class: "nowrap",
-      title: () => t("How late the event loop was: the 99th percentile of its latest minute"),
+      title: () => "How late the event loop was: the 99th percentile of its latest minute",
       cell: ({ loopDelayMs }) => (
         <span class={(loopDelayMs ?? 0) > 200 ? "bad-text" : "muted"}>{duration(loopDelayMs)}</span>
       ),
@@ -413,30 +395,27 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
     quietAt === null
       ? doing({
           ...change,
-          verb: t("Quiet"),
+          verb: "Quiet",
           icon: "moon",
-          title: t("It takes no more jobs, finishes what it runs, and stays"),
+          title: "It takes no more jobs, finishes what it runs, and stays",
           run: () => send("POST", `/workers/${seg(id)}/quiet`),
-          done: t("It takes no more jobs until it is resumed."),
+          done: "It takes no more jobs until it is resumed.",
         })
       : doing({
           ...change,
-          verb: t("Resume"),
+          verb: "Resume",
           icon: "play",
           run: () => send("POST", `/workers/${seg(id)}/resume`),
-          done: t("It takes jobs again."),
+          done: "It takes jobs again.",
         }),
     doing({
       ...change,
-      verb: t("Stop"),
+      verb: "Stop",
       icon: "stop",
       danger: true,
-      ask: t(
-        "It takes no more jobs, finishes the {running, plural, one {# job} other {# jobs}} it runs, and goes. Whatever runs it may start it again.",
-        { running },
-      ),
+      ask: `It takes no more jobs, finishes the ${plural(running, "job")} it runs, and goes. Whatever runs it may start it again.`,
       run: () => send("POST", `/workers/${seg(id)}/stop`),
-      done: t("It was asked to stop."),
+      done: "It was asked to stop.",
     }),
   ];
 }

@@ -1,12 +1,10 @@
 // What a graph is made of, as SVG: nodes, fan-outs with a bar of their states, frames. Everything that can be pressed is
 // beside the others and in none of them, so that each has its own place in the order of the keyboard.
-import { stateWord, stepWord } from "../language/state-words.ts";
 import { number } from "../kit/format.ts";
 import { countsOf, type Fan, stateOf, worstOf } from "./graph-fan-outs.ts";
 import { type Box, type DrawnFan, type DrawnNode, FAN, framePad } from "./graph-picture.ts";
 import { iconPath } from "../kit/icons.tsx";
 import { stateIcon } from "../kit/labels.tsx";
-import { t } from "../language/translation.ts";
 
 /** An element's id must not have spaces. */
 export function elementId(id: string): string {
@@ -49,9 +47,7 @@ export function Node({
   const { id, node, x, y, width, height } = drawn;
   const state = stateOf(node);
   const open = press ?? (() => {});
-  const words = node.expected
-    ? t("{kind}, expected from an earlier run", { kind: stepWord(node.kind) })
-    : stateWord(state);
+  const words = node.expected ? `${node.kind}, expected from an earlier run` : state;
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];
   return (
     <>
@@ -68,7 +64,7 @@ export function Node({
       >
         {shown !== label && (
           <title>
-            {label} {stepWord(node.kind)} · {stateWord(state)}
+            {label} {node.kind} · {state}
           </title>
         )}
         <rect width={width} height={height} rx="8" />
@@ -77,7 +73,7 @@ export function Node({
           {shown}
         </text>
         <text class="kind" x="28" y="35">
-          {stepWord(node.kind)} · {stateWord(state)}
+          {node.kind} · {state}
         </text>
       </g>
       {run !== null && (
@@ -88,7 +84,7 @@ export function Node({
           role="button"
           aria-expanded={run !== "closed"}
           aria-busy={run === "opening"}
-          aria-label={t("Steps of {label}", { label: node.label })}
+          aria-label={`Steps of ${node.label}`}
           onClick={toggle}
           onKeyDown={onKeys({ Enter: toggle, " ": toggle }, along)}
         >
@@ -155,7 +151,7 @@ export function FanNode({
 /** How its members are, in words. */
 function wordsOf({ members }: Fan): string {
   return countsOf(members)
-    .map(({ state, count }) => `${number(count)} ${stateWord(state)}`)
+    .map(({ state, count }) => `${number(count)} ${state}`)
     .join(", ");
 }
 

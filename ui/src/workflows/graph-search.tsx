@@ -2,7 +2,6 @@
 import { useSignal } from "@preact/signals";
 import type { Leaf } from "./graph-picture.ts";
 import { Icon } from "../kit/icons.tsx";
-import { t } from "../language/translation.ts";
 
 /** Goes to the next step whose name has these letters. */
 export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
@@ -30,16 +29,16 @@ export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found:
     >
       <input
         type="search"
-        aria-label={t("Find a step")}
-        placeholder={t("Find a step")}
+        aria-label="Find a step"
+        placeholder="Find a step"
         value={words.value}
         onInput={(event) => (words.value = event.currentTarget.value)}
       />
-      <button type="submit" class="button small" aria-label={t("Go to the next step with this name")}>
+      <button type="submit" class="button small" aria-label="Go to the next step with this name">
         <Icon name="search" size={14} />
       </button>
       <span class="small muted" role="status">
-        {none.value ? t("No such step") : ""}
+        {none.value ? "No such step" : ""}
       </span>
     </form>
   );

@@ -10,9 +10,8 @@ import { Minimap } from "./graph-minimap.tsx";
 import { elementId, FanNode, Frame, Node } from "./graph-nodes.tsx";
 import { type Leaf, type Picture, pictureOf, type Run } from "./graph-picture.ts";
 import { OpenRunQueries, useOpenRuns } from "./graph-called-runs.tsx";
-import { rich } from "../language/rich-text.ts";
 import { go, href } from "../data/router.ts";
-import { t } from "../language/translation.ts";
+import { plural } from "../text/quantities.ts";
 
 const zooms = { least: 0.1, most: 2, step: 1.25 } as const;
 /** As the style has it: how high the frame becomes, and what is around the picture in it. */
@@ -124,24 +123,24 @@ export function GraphView({
         <button
           type="button"
           class="button small"
-          aria-label={t("Smaller")}
+          aria-label="Smaller"
           onClick={() => resize(zoom.value / zooms.step)}
         >
           −
         </button>
-        <output class="small muted" aria-label={t("Size")}>
+        <output class="small muted" aria-label="Size">
           {Math.round(zoom.value * 100)} %
         </output>
         <button
           type="button"
           class="button small"
-          aria-label={t("Larger")}
+          aria-label="Larger"
           onClick={() => resize(zoom.value * zooms.step)}
         >
           +
         </button>
         <button type="button" class="button small" onClick={fit}>
-          {t("Show all")}
+          Show all
         </button>
         <button
           type="button"
@@ -151,7 +150,7 @@ export function GraphView({
             direction.value = turned;
           }}
         >
-          {turned === "down" ? t("Top to bottom") : t("Left to right")}
+          {turned === "down" ? "Top to bottom" : "Left to right"}
         </button>
         <label class="check small">
           <input
@@ -159,24 +158,21 @@ export function GraphView({
             checked={following.value}
             onChange={(event) => (following.value = event.currentTarget.checked)}
           />
-          {t("Follow what runs")}
+          Follow what runs
         </label>
         {picture.leaves.length >= manySteps && (
           <GraphSearch leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
         )}
         {expectedCount > 0 && (
           <span class="small muted">
-            {t("Dashed: {count, plural, one {# step} other {# steps}} expected", { count: expectedCount })}
+            Dashed: {plural(expectedCount, "step")} expected
             {typeof expected?.jobId === "string" && (
               <>
                 {" "}
-                {rich("from <a>an earlier run</a>", {
-                  a: (inside) => (
-                    <a class="link" href={href(`/jobs/${expected.jobId}`)}>
-                      {inside}
-                    </a>
-                  ),
-                })}
+                from{" "}
+                <a class="link" href={href(`/jobs/${expected.jobId}`)}>
+                  an earlier run
+                </a>
               </>
             )}
           </span>
@@ -186,9 +182,7 @@ export function GraphView({
         class="graph"
         tabIndex={0}
         role="group"
-        aria-label={t(
-          "Workflow graph. Plus and minus change its size, 0 shows all of it. Arrows go along the edges, Enter opens a step or a job, Space shows the steps of a job.",
-        )}
+        aria-label="Workflow graph. Plus and minus change its size, 0 shows all of it. Arrows go along the edges, Enter opens a step or a job, Space shows the steps of a job."
         ref={frame}
         onKeyDown={keyDown}
       >

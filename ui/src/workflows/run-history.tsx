@@ -9,7 +9,6 @@ import { attempt } from "../kit/toasts.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Empty, Loaded, Panel } from "../kit/panels.tsx";
 import { linesOf } from "./step-lines.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const perPage = 100;
@@ -49,26 +48,23 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
         const earlier = before === null ? history.earlier : before.earlier;
         if (lines.length === 0)
           return (
-            <section class="panel" aria-label={t("History")}>
-              <Empty icon="step" title={t("No steps")}>
-                <p>{t("This job remembers none: its timeline is all that there is.")}</p>
+            <section class="panel" aria-label="History">
+              <Empty icon="step" title="No steps">
+                <p>This job remembers none: its timeline is all that there is.</p>
               </Empty>
             </section>
           );
         return (
           <Panel
-            title={t("History")}
-            note={t("newest first, {lines} of {value}", {
-              lines: number(lines.length),
-              value: count({ count: history.stepCount, more: history.stepCountMore }),
-            })}
+            title="History"
+            note={`newest first, ${number(lines.length)} of ${count({ count: history.stepCount, more: history.stepCountMore })}`}
             tools={
               <button type="button" class="button quiet small" onClick={() => void copy(lines.join("\n"))}>
-                <Icon name="copy" size={13} /> {t("Copy")}
+                <Icon name="copy" size={13} /> Copy
               </button>
             }
           >
-            <div class="json-lines" tabIndex={0} role="region" aria-label={t("Lines of the history")}>
+            <div class="json-lines" tabIndex={0} role="region" aria-label="Lines of the history">
               <ol>
                 {lines.map((line, i) => (
                   <li key={i} class="mono">
@@ -83,9 +79,9 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
                 <button
                   type="button"
                   class="button small"
-                  onClick={() => void attempt(t("Loaded."), () => more(earlier))}
+                  onClick={() => void attempt("Loaded.", () => more(earlier))}
                 >
-                  {t("Earlier lines")}
+                  Earlier lines
                 </button>
               </footer>
             )}

@@ -2,10 +2,8 @@
 import type { FlowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Do } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
-import { rich } from "../language/rich-text.ts";
 import { go } from "../data/router.ts";
 import { actionsColumn, type Column } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 type Step = FlowHistory["steps"][number];
 
@@ -26,13 +24,13 @@ export function StepActions({
     <>
       {kind === "sleep" && state === "waiting" && job.state === "scheduled" && (
         <Do
-          verb={t("Skip")}
+          verb="Skip"
           on={name}
           needs="jobs:run"
           icon="next"
-          title={t("Do not sleep any longer")}
+          title="Do not sleep any longer"
           run={() => send("POST", `/jobs/${job.id}/run-now`)}
-          done={t("It goes on now.")}
+          done="It goes on now."
           then={() => {
             again();
             then();
@@ -41,17 +39,15 @@ export function StepActions({
       )}
       {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
         <Do
-          verb={t("Rerun from here")}
+          verb="Rerun from here"
           on={name}
           needs="jobs:retry"
           quiet
           icon="retry"
           ask={
             <>
-              {rich(
-                "A new job takes over what this run did before {name}, and does that and all after it again. This run stays as it is.",
-                { name: <b>{name}</b> },
-              )}
+              A new job takes over what this run did before <b>{name}</b>, and does that and all after it
+              again. This run stays as it is.
             </>
           }
           run={() =>
@@ -60,7 +56,7 @@ export function StepActions({
               go(`/jobs/${id}`);
             })
           }
-          done={t("This is the new run.")}
+          done="This is the new run."
         />
       )}
     </>
