@@ -26,7 +26,7 @@ import { checkLabel, labelColors } from "./appearance/label.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, isClient, type Shared } from "./databases.ts";
 import { Doctor } from "./api/doctor.ts";
-import { AUDIT_ID, type Permission, READ_AT } from "./api/contract.ts";
+import { type Permission, READ_AT } from "./api/contract.ts";
 import { inTime } from "./live/deadline.ts";
 import { openapi } from "./api/openapi.ts";
 import { Pulse } from "./live/pulse.ts";
@@ -41,7 +41,6 @@ import { checkBody, match, type Route, type RouteContext } from "./routes/table.
 import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/security.ts";
 import { type Followed, Stream } from "./live/stream.ts";
 import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
-import { undoOf } from "./audit/undo.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
@@ -208,7 +207,6 @@ export function dashboardWith(
     const { value: body, text } =
       write && hasBody(request) ? await readJson(request, maxBody) : { value: {}, text: "{}" };
     checkBody(route, body);
-    const kept: { readonly id: number; readonly undoable: boolean }[] = [];
     const context: RouteContext = {
       ...common,
       request,
@@ -222,11 +220,7 @@ export function dashboardWith(
       may,
       need,
       about,
-      audit: async (action, target, outcome, details, undoes) => {
-        const { written, entry } = await audit(who, { action, target, outcome, details, undoes });
-        if (entry !== null) kept.push(entry);
-        return written;
-      },
+      audit: (action, target, outcome, details) => audit(who, { action, target, outcome, details }),
     };
     const run = async (): Promise<Response | object> => {
       if (route.permission !== null) await need(route.permission);
@@ -235,15 +229,7 @@ export function dashboardWith(
     const readAt = { [READ_AT]: String(env.clock.now()) };
     const result = await (route.write === true || probe ? run() : inTime(env.clock, run));
     if (result instanceof Response) return result;
-    if (!write) return json(result, 200, readAt);
-    // Of several entries one alone would be taken back.
-    const [done, ...others] = kept;
-    const offered =
-      done?.undoable === true &&
-      others.length === 0 &&
-      // It has happened: whatever the site's own `authorize` throws now must not deny it.
-      (await may("audit:view", () => resource("audit", String(done.id))).catch(() => false));
-    return json(result, 200, offered ? { [AUDIT_ID]: String(done.id) } : {});
+    return json(result, 200, write ? {} : readAt);
   }
 
   /** What somebody may do, asked of what a route is about; that is read once, and only where somebody decides by it. */
@@ -321,7 +307,7 @@ export function dashboardWith(
         if (!(await maySee(permission))) throw new ApiError("FORBIDDEN", `This needs ${permission}.`);
       },
       about: () => about(),
-      audit: async () => true,
+      audit: async () => {},
     };
     const { may, need, about } = asks(who, asked, route, () => context);
     if (route.permission !== null) await need(route.permission);
@@ -337,33 +323,23 @@ export function dashboardWith(
 
   async function audit(
     who: Identity,
-    entry: Pick<AuditEntry, "action" | "target" | "outcome"> & {
-      details: unknown;
-      undoes: number | undefined;
-    },
-  ): Promise<{
-    /** False: what it undoes was undone already. */
-    readonly written: boolean;
-    readonly entry: { readonly id: number; readonly undoable: boolean } | null;
-  }> {
-    const { action, target, outcome, details, undoes } = entry;
+    entry: Pick<AuditEntry, "action" | "target" | "outcome"> & { details: unknown },
+  ): Promise<void> {
+    const { action, target, outcome, details } = entry;
     try {
-      const stored: AuditEntry = {
+      await store.insight.addAudit({
         actor: storable(who.name, 200),
         action,
         target: target === null ? null : storable(target, 500),
         outcome,
         details: details === undefined ? null : storable(JSON.stringify(details), 4_000),
-      };
-      const id = await store.insight.addAudit(undoes === undefined ? stored : { ...stored, undoes });
-      return { written: id !== null, entry: id === null ? null : { id, undoable: undoOf(stored) !== null } };
+      });
     } catch (error) {
       // It has happened; that the trail has a gap must be known to somebody.
       settings.logger.error(
         { error, actor: who.name, action, target, outcome },
         "an action of the dashboard is missing on the audit trail",
       );
-      return { written: true, entry: null };
     }
   }
 

@@ -171,7 +171,7 @@ async function goBack(store: Store, row: OverrideRow): Promise<void> {
 }
 
 /** Puts back what was there, as `queueStands` and its kin told it. */
-export async function putBack(
+async function putBack(
   store: Store,
   { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
 ): Promise<void> {

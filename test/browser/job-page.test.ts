@@ -314,7 +314,7 @@ test("[J6] a job's page changes as the job does, without a request; a large inpu
   await followed;
   // What every page asks for when it opens, and this one.
   const opened = ["/about", "/me", "/recent", `/jobs/${id}`].concat(
-    ["history", "check", "expected"].map((part) => `/jobs/${id}/${part}`),
+    ["history", "check"].map((part) => `/jobs/${id}/${part}`),
   );
   await expect
     .poll(() => opened.filter((path) => !asked.includes(`/api/v1${path}`)), { timeout: 20_000 })

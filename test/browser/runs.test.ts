@@ -347,28 +347,6 @@ describe.each([{ dark: false }, { dark: true }])("a graph, dark: $dark", ({ dark
     await expect.poll(() => table.locator("tbody b", { hasText: /^resize-/ }).count()).toBe(40);
   });
 
-  test("[K3] steps that are not reached yet are drawn as an earlier run went, until they are", async () => {
-    const key = `s-${dark}`;
-    const { id } = await home.hf.enqueue("ship", key, { queue: "runs" });
-    const page = await home.open(`/jobs/${id}`, { dark });
-    const graph = page.getByRole("group", { name: /^Workflow graph/ });
-    const ghost = (name: string) =>
-      graph.getByRole("img", { name: new RegExp(`^${name}: .*, expected from an earlier run$`) });
-    await graph.getByRole("button", { name: /^signal:go\s*signal · waiting$/ }).waitFor();
-    for (const name of ["pack", "signal:gone", "invoice"]) await ghost(name).waitFor();
-    expect(await ghost("pick").count()).toBe(0);
-    await page.getByText("Dashed: 3 steps expected from").waitFor();
-    await accessible(page);
-    await shot(page, `graph-ghosts${named}`);
-    await home.hf.signal("go", { key });
-    await graph.getByRole("button", { name: /^pack\s*step · done$/ }).waitFor();
-    expect(await ghost("pack").count()).toBe(0);
-    await ghost("invoice").waitFor();
-    await home.hf.signal("gone", { key });
-    await graph.getByRole("button", { name: /^invoice\s*step · done$/ }).waitFor();
-    await expect.poll(() => graph.locator(".expected").count()).toBe(0);
-  });
-
   test("[K3] the steps of a job that a run called are drawn inside, and those of what that called", async () => {
     const page = await home.open(`/jobs/${album}`, { dark });
     const graph = page.getByRole("group", { name: /^Workflow graph/ });

@@ -364,32 +364,3 @@ describe("[K3] facets", () => {
     await shot(narrow, "facets-narrow");
   });
 });
-
-test("[K3] a cause's page says since which build it fails, and what its jobs' inputs have in common", async () => {
-  const own = await site();
-  const minute = Math.floor(Date.now() / 60_000) * 60_000;
-  await own.hf.internals.store.series.putGauges(
-    ["build-41", "build-42"].map((source, i) => ({
-      minute: minute - (2 - i) * 600_000,
-      source,
-      name: "release",
-      value: 1,
-    })),
-  );
-  await own.hf.enqueueMany(
-    [1, 2, 3, 4, 5].map((n) => ({ job: "pay", input: { n, plan: n === 5 ? "pro" : "free", apiKey: "k-1" } })),
-  );
-  for (const lease of await own.hf.lease({ limit: 10, for: "10m" })) await lease.dead("declined");
-  const page = await own.open("/errors");
-  await page.getByRole("link", { name: "declined" }).click();
-  const clues = page.getByRole("region", { name: "Clues" });
-  await clues.getByText(/Only since release build-42: first seen 1\d min \d\d s after/).waitFor();
-  await clues.getByText("4 of 5").waitFor();
-  await clues.getByText('"free"').waitFor();
-  expect(await clues.innerText()).not.toContain("k-1");
-  await accessible(page);
-  await shot(page, "clues");
-  const narrow = await own.open(new URL(page.url()).pathname, { width: 320, height: 700 });
-  await narrow.getByRole("region", { name: "Clues" }).waitFor();
-  await fits(narrow);
-});

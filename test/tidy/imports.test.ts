@@ -88,7 +88,6 @@ const pureFiles: readonly string[] = [
   "workflows/alike-steps.ts",
   "workflows/fork.ts",
   "observe/failure-decision.ts",
-  "observe/common-fields.ts",
   "operate/search-words.ts",
   "operate/filter-range.ts",
 ];

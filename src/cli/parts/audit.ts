@@ -1,14 +1,11 @@
 /**
  * What a command does to a database, on its audit trail: the same lines that the dashboard writes, by `cli:<user>@<host>`.
  *
- * Invariants: a line is written after what it tells of; what did nothing leaves none; what can be taken back is written with
- * how it stood before and after, so that the dashboard can undo it; what a job gets or a signal carries is never on it. A line that
+ * Invariants: a line is written after what it tells of; what did nothing leaves none; what a job gets or a signal carries is never on it. A line that
  * cannot be written is said on standard error, and changes nothing about what has happened.
  * Not here: bulk actions by filter, whose operation writes its own lines (operate/operations.ts).
  */
 import { hostname, userInfo } from "node:os";
-import { standing } from "../../dashboard/audit/standings.ts";
-import { subjectOf } from "../../dashboard/audit/undo.ts";
 import type { Holdfast } from "../../index.ts";
 import { storable } from "../../operate/operations.ts";
 import { describeFailure } from "../../jobs/failure.ts";
@@ -26,8 +23,6 @@ export interface Act<T> {
   readonly target: string | readonly string[];
   readonly outcome: string | ((result: T) => string);
   readonly details?: Readonly<Record<string, unknown>> | ((result: T) => Readonly<Record<string, unknown>>);
-  /** Which values a change of limits is about. */
-  readonly keys?: readonly string[];
 }
 
 /**
@@ -38,25 +33,12 @@ export interface Act<T> {
  */
 export async function acting<T>(ctx: Context, hf: Holdfast, act: Act<T>, run: () => Promise<T>): Promise<T> {
   const targets = typeof act.target === "string" ? [act.target] : act.target;
-  const stand = (): Promise<unknown[]> =>
-    Promise.all(targets.map((target) => standingOf(hf, act, target).catch(() => undefined)));
-  const before = await stand();
   const result = await run();
   if (result === false || result === 0) return result;
-  const after = await stand();
   const outcome = typeof act.outcome === "string" ? act.outcome : act.outcome(result);
-  const said = typeof act.details === "function" ? act.details(result) : act.details;
-  for (const [i, target] of targets.entries()) {
-    const stood =
-      before[i] === undefined || after[i] === undefined ? {} : { before: before[i], after: after[i] };
-    const details = { ...said, ...stood };
-    await record(ctx, hf, {
-      action: act.action,
-      target,
-      outcome,
-      ...(Object.keys(details).length === 0 ? {} : { details }),
-    });
-  }
+  const details = typeof act.details === "function" ? act.details(result) : act.details;
+  const said = details === undefined || Object.keys(details).length === 0 ? {} : { details };
+  for (const target of targets) await record(ctx, hf, { action: act.action, target, outcome, ...said });
   return result;
 }
 
@@ -82,13 +64,6 @@ export async function record(
       ),
     );
   }
-}
-
-async function standingOf<T>(hf: Holdfast, { action, keys = [] }: Act<T>, target: string): Promise<unknown> {
-  const subject = subjectOf(action);
-  if (subject === null) return undefined;
-  const { store } = hf.internals;
-  return standing({ hf, store, insight: store.insight }, subject, { action, target, keys });
 }
 
 function userName(): string {

@@ -7,7 +7,7 @@
  */
 import type { Check } from "../../operate/diagnosis.ts";
 import type {
-  AuditLine as StoredAuditLine,
+  AuditLine,
   BatchPage as BatchList,
   CappedCount,
   DatabaseHealth,
@@ -35,6 +35,7 @@ import type { WhyReason } from "../../operate/why.ts";
 import type { Delta, Fields } from "../live/delta.ts";
 
 export type {
+  AuditLine,
   BatchList,
   BulkAction,
   BulkVerb,
@@ -332,16 +333,6 @@ export interface Operation extends Omit<KeptOperation, "filter" | "patch"> {
 }
 
 // --- Queues, holds, workers, database, audit ----------------------------------------------------------------------
-
-/** What was done, and what taking it back would do. */
-export interface AuditLine extends StoredAuditLine {
-  /** Null: it cannot be taken back, or it was. */
-  readonly undo: {
-    /** Such as "Resume queue mail". */
-    readonly words: string;
-    readonly permission: Permission;
-  } | null;
-}
 
 export interface QueueDetail extends QueueLine {
   readonly settings: QueueSettings;
@@ -729,19 +720,6 @@ export interface RunList {
   readonly cut: boolean;
 }
 
-/** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
-export interface ExpectedSteps {
-  /** That run; null: none is known. */
-  readonly jobId: string | null;
-  /** In the order in which they were asked for, at most 500; each name once, and nothing of their results. */
-  readonly steps: readonly {
-    readonly name: string;
-    readonly kind: FlowStep["kind"];
-    /** The steps right before it: their places in this list, from 0. */
-    readonly after: readonly number[];
-  }[];
-}
-
 /** What a job's handler said, oldest first; a job keeps its newest 1,000 lines, or what `open` was told. */
 export interface LogList {
   readonly lines: readonly {
@@ -827,16 +805,6 @@ export interface BudgetLine {
 }
 
 export type BreakerLine = Json<BreakerState>;
-
-/** What may help to find why: of the newest 50 dead jobs of a cause, and of when it was first seen. */
-export interface ErrorClues {
-  /** The newest build that had started when it was first seen, if another was there before: it was never seen without it. */
-  readonly since: Deploy | null;
-  /** Dead jobs whose inputs were looked at; null: their inputs may not be seen. */
-  readonly looked: number | null;
-  /** At most 12. */
-  readonly common: readonly { readonly path: string; readonly value: string; readonly n: number }[];
-}
 
 /** When workers of a build first started (`release` of `hf.work`). */
 export interface Deploy {
@@ -928,9 +896,6 @@ export interface HostSeries {
 
 /** On every answer to a GET: when it was begun to be read, in epoch milliseconds of the server's clock. */
 export const READ_AT = "x-holdfast-read-at";
-
-/** On the answer to an action that can be taken back, for who may see the audit trail: its entry, for `/audit/:id/undo`. */
-export const AUDIT_ID = "x-holdfast-audit";
 
 /** `event: snapshot`: the whole of a topic, which is what its route answers. It comes first. */
 export interface StreamSnapshot {

@@ -365,11 +365,6 @@ export const schemas: Readonly<Record<string, Schema>> = {
     weekFrom: instant,
     places: list(object({ queue: text, version: integer, n: integer })),
   }),
-  ErrorClues: object({
-    since: maybe(object({ at: instant, release: text })),
-    looked: maybe(integer),
-    common: list(object({ path: text, value: text, n: integer })),
-  }),
   FailuresBy: object({
     by: text,
     lines: list(
@@ -508,9 +503,6 @@ export const schemas: Readonly<Record<string, Schema>> = {
         target: maybe(text),
         outcome: text,
         details: maybe(text),
-        undoes: maybe(integer),
-        undoneBy: maybe(integer),
-        undo: maybe(object({ words: text, permission: text })),
       }),
     ),
     before: maybe(integer),
@@ -771,10 +763,6 @@ export const schemas: Readonly<Record<string, Schema>> = {
       }),
     ),
     cursor: maybe(text),
-  }),
-  ExpectedSteps: object({
-    jobId: maybe(text),
-    steps: list(object({ name: text, kind: stepKind, after: list(integer) })),
   }),
   LaneList: object({ lanes: list(lane), cursor: maybe(text) }),
   ThrottledLanes: object({ lanes: list(lane) }),

@@ -18,9 +18,7 @@ import type { Pulse } from "../live/pulse.ts";
 import type { Redactor } from "../access/redact.ts";
 import { type Resource, resource } from "../api/resource.ts";
 import type { Identity } from "../access/security.ts";
-import { standing } from "../audit/standings.ts";
 import type { Followed, Stream } from "../live/stream.ts";
-import { subjectOf } from "../audit/undo.ts";
 
 export interface RouteContext {
   readonly hf: Holdfast;
@@ -65,14 +63,12 @@ export interface RouteContext {
   readonly need: (permission: Permission, of?: Asked) => Promise<void>;
   /** What the route is about; read once. */
   readonly about: () => Promise<readonly Resource[]>;
-  /** False: what it undoes was undone already. */
   readonly audit: (
     action: string,
     target: string | null,
     outcome: string,
     details?: unknown,
-    undoes?: number,
-  ) => Promise<boolean>;
+  ) => Promise<void>;
 }
 
 /** What a permission is asked for. Called only where somebody decides by it. */
@@ -106,8 +102,7 @@ export const pageParams = ["limit", "cursor"] as const;
 
 /**
  * A route that changes the one thing its path names, writes so on the audit trail (`queues.pause`, `paused`), and answers
- * that it is done. Where `run` gives false there is no such thing, and `missing` says so. What can be taken back is
- * written with how it stood before and after.
+ * that it is done. Where `run` gives false there is no such thing, and `missing` says so.
  */
 export function change(
   route: Pick<Route, "method" | "path" | "id" | "summary" | "body"> & {
@@ -125,20 +120,8 @@ export function change(
     answer: "Done",
     run: async (context) => {
       const name = segments.map((segment) => context.path[segment] ?? "").join("/");
-      const [given] = whileOf(context.body);
-      const subject = subjectOf(action);
-      const stands = (): Promise<unknown> =>
-        subject === null
-          ? Promise.resolve(undefined)
-          : standing(context, subject, { action, target: name, keys: Object.keys(given) });
-      const before = await stands();
       if ((await run(context, name)) === false) throw new ApiError("NOT_FOUND", missing);
-      // It has happened: where that cannot be read any more, it cannot be taken back, and that is all.
-      const after = await stands().catch(() => undefined);
-      const body = route.body === undefined ? {} : context.body;
-      const details = after === undefined ? body : { ...body, before, after };
-      const nothing = route.body === undefined && after === undefined;
-      await context.audit(action, name, outcome, nothing ? undefined : details);
+      await context.audit(action, name, outcome, route.body === undefined ? undefined : context.body);
       return { ok: true };
     },
   };

@@ -8,13 +8,12 @@ import { runFileOf, type RunFile } from "../../workflows/run-file.ts";
 import { LOG_LEVELS, type LogLevel } from "../../observe/job-log.ts";
 import { isId } from "../../values/id.ts";
 import type { RunFilter, RunSummary } from "../../operate/browse.ts";
-import type { ExpectedSteps, FlowHistory, LogList, RunList } from "../api/contract.ts";
+import type { FlowHistory, LogList, RunList } from "../api/contract.ts";
 import { ApiError, json } from "../http.ts";
 import { bad, filterOfQuery, integer } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { resource } from "../api/resource.ts";
 import { errorKind } from "../api/shapes.ts";
-import { stepsBefore } from "../api/step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import { pageParams, readFilter, type Route, visible } from "./route.ts";
 import { about } from "./targets.ts";
@@ -131,35 +130,6 @@ export const runsRoutes: readonly Route[] = [
       const limit = integer(query, "limit", { min: 1, max: 200, or: 50 });
       const page = await insight.runs(filter, { limit, cursor: query.get("cursor") });
       return { ...page, runs: page.runs.map(runLine) };
-    },
-  },
-  {
-    method: "GET",
-    path: "/jobs/:id/expected",
-    id: "expectedSteps",
-    summary:
-      "What a run that has not ended may still come to: the steps of the newest run of its kind and queue that ended well, by name.",
-    permission: "view",
-    about: about.job,
-    answer: "ExpectedSteps",
-    run: async ({ path, insight }): Promise<ExpectedSteps> => {
-      const id = idOf(path);
-      const job = await insight.inspect(id);
-      if (job === null) throw noJob(id);
-      // Of its own queue: a run of another one may not be this person's to see.
-      const run = job.endedAt === null ? await insight.outline(job) : null;
-      if (run === null) return { jobId: null, steps: [] };
-      // A machine may come to a step a thousand times; it is expected once.
-      const seen = new Set<string>();
-      const steps = run.steps.filter(({ name, kind }) => {
-        const one = `${kind} ${name}`;
-        return !seen.has(one) && seen.add(one);
-      });
-      const before = stepsBefore(steps);
-      return {
-        jobId: run.id,
-        steps: steps.map(({ name, kind }, i) => ({ name, kind, after: before[i] ?? [] })),
-      };
     },
   },
   {

@@ -2,20 +2,16 @@
 // first paint; opened by Ctrl K, by / where a screen has no search of its own, or by the button above.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type {
-  JobLine,
-  JobMatches,
-  QueueLine,
-  ScheduleLine,
-  WorkerLine,
-} from "../../../src/dashboard/api/contract.ts";
+import type { JobLine, JobMatches, ScheduleLine, WorkerLine } from "../../../src/dashboard/api/contract.ts";
 import { idPart } from "../../../src/values/id-part.ts";
-import { get, query, seg, send } from "../data/api.ts";
+import { get, query, seg } from "../data/api.ts";
 import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
 import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { live, may, overview } from "../data/live-stream.ts";
-import { attempt } from "../kit/toasts.tsx";
+import { type Actions, allowed } from "../kit/actions.tsx";
+import { queueActions } from "../queues/queue-actions.tsx";
+import { actionsOf } from "../schedules/schedule-actions.tsx";
 import { go } from "../data/router.ts";
 import { nextTheme } from "../data/page-settings.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -163,8 +159,8 @@ function optionsOf(
           ...workers.map(({ name, id }) =>
             option(name, "workers", `worker ${id.slice(-6)}`, () => go(`/workers?worker=${seg(id)}`)),
           ),
-          ...queues.flatMap(queueActions),
-          ...schedules.flatMap(scheduleActions),
+          ...queues.flatMap((queue) => actionOptions("queue", queue.name, queueActions(queue, again))),
+          ...schedules.flatMap((one) => actionOptions("schedule", one.name, actionsOf(one, again))),
         ];
   const ways = entries.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
   const found = [
@@ -218,62 +214,10 @@ function commands(help: () => void): Option[] {
   ];
 }
 
-function queueActions({ name, pausedAt, drainingAt }: QueueLine): Option[] {
-  const done = pausedAt === null && drainingAt === null ? "pause" : "resume";
-  return [
-    ...(may("queues:pause")
-      ? [
-          option(
-            done === "pause" ? `Pause queue ${name}` : `Resume queue ${name}`,
-            done === "pause" ? "pause" : "play",
-            "",
-            () =>
-              void attempt(done === "pause" ? `${name} is paused.` : `${name} is resumed.`, () =>
-                send("POST", `/queues/${seg(name)}/${done}`),
-              ),
-          ),
-        ]
-      : []),
-    ...(mayDo("retry")
-      ? [
-          option(`Retry all dead of queue ${name}`, "retry", "after a look", () =>
-            startBulk("retry", { state: ["dead"], queue: [name] }, again),
-          ),
-        ]
-      : []),
-  ];
-}
-
-function scheduleActions({ name, paused }: ScheduleLine): Option[] {
-  const path = `/schedules/${seg(name)}`;
-  return [
-    ...(may("schedules:set")
-      ? [
-          option(
-            paused ? `Resume schedule ${name}` : `Pause schedule ${name}`,
-            paused ? "play" : "pause",
-            "",
-            () =>
-              void attempt(paused ? "It makes jobs again." : "It makes no more jobs.", () =>
-                send("POST", `${path}/${paused ? "resume" : "pause"}`),
-              ),
-          ),
-        ]
-      : []),
-    ...(may("schedules:trigger")
-      ? [
-          option(
-            `Run schedule ${name} now`,
-            "play",
-            "",
-            () =>
-              void attempt("Its job is made.", () =>
-                send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
-              ),
-          ),
-        ]
-      : []),
-  ];
+function actionOptions(kind: "queue" | "schedule", name: string, actions: Actions): Option[] {
+  return allowed(actions).map(({ verb, icon = "next", press }) =>
+    option(`${verb} ${name}`, icon, kind, press),
+  );
 }
 
 /** Lists hear of what was done by the live stream. */

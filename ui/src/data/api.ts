@@ -1,7 +1,7 @@
 // Asking the server. The token comes behind # in the address that the CLI prints; it is taken out of the address at once
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
-import { AUDIT_ID, type ErrorBody, READ_AT } from "../../../src/dashboard/api/contract.ts";
+import { type ErrorBody, READ_AT } from "../../../src/dashboard/api/contract.ts";
 import type { Params } from "./query-params.ts";
 import { page } from "./page-settings.ts";
 
@@ -100,10 +100,7 @@ export async function call(
     redirect: "manual",
   });
   const response = await (init.method === undefined ? asking : noticed(asking));
-  if (response.ok || response.status === 304) {
-    note(Number(response.headers.get(AUDIT_ID) ?? 0));
-    return response;
-  }
+  if (response.ok || response.status === 304) return response;
   // Elsewhere 429 may tell of too many streams; here it is wrong tokens alone.
   const guessed = response.status === 429 && path === "/me";
   if (page.auth === "token" && (response.status === 401 || guessed)) {
@@ -151,38 +148,8 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
   return (await response.json()) as T;
 }
 
-/** Counts what was taken back: whatever the page shows is asked for again. */
+/** Counts undone actions: after each, every query of the page is repeated. */
 export const renewed = signal(0);
-
-const noting = new Set<number[]>();
-
-/** Does something, and tells which entries of the audit trail it left that can be taken back. */
-export async function noted<T>(
-  run: () => Promise<T>,
-): Promise<{ readonly value: T; readonly undo: readonly number[] }> {
-  const ids: number[] = [];
-  noting.add(ids);
-  try {
-    return { value: await run(), undo: ids };
-  } finally {
-    noting.delete(ids);
-  }
-}
-
-/** Of two things that are done at once nobody knows which an answer belongs to: neither is offered. */
-function note(id: number): void {
-  const [ids, other] = noting;
-  if (id > 0 && ids !== undefined && other === undefined) ids.push(id);
-}
-
-/** Takes entries back, the latest first. */
-export async function takeBack(ids: readonly number[]): Promise<void> {
-  try {
-    for (const id of ids.toReversed()) await send("POST", `/audit/${id}/undo`);
-  } finally {
-    renewed.value += 1;
-  }
-}
 
 const readAts = new WeakMap<AbortSignal, number>();
 

@@ -4,7 +4,7 @@ import { send } from "../data/api.ts";
 import { may } from "../data/live-stream.ts";
 import { go } from "../data/router.ts";
 import { Field, openForm } from "../kit/forms.tsx";
-import { attempt, toast } from "../kit/toasts.tsx";
+import { attempt, toast, type Undo } from "../kit/toasts.tsx";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 
 /** Its dead jobs. */
@@ -107,8 +107,9 @@ export function resolve(group: ErrorGroup, again: () => void): void {
     ),
     run: async (fields) => {
       await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
-      return "It is resolved.";
+      return "Resolved";
     },
+    undo: () => deciding(group),
     then: again,
   });
 }
@@ -138,15 +139,30 @@ export function ignore(group: ErrorGroup, again: () => void): void {
         for: fields.text("for"),
         count: fields.number("count"),
       });
-      return "It is ignored.";
+      return "Ignored";
     },
+    undo: () => deciding(group),
     then: again,
   });
 }
 
 export function reopen(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
-  void attempt("It is open again.", () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+  void attempt("Reopened", () => send("POST", `/errors/${group.group}/reopen`), deciding(group)).then(again);
+}
+
+/** Restores the decision that the page shows now. */
+function deciding({ group, state, note, link, untilAt, untilCount }: ErrorGroup): Undo {
+  const path = `/errors/${group}`;
+  if (state === "resolved") return () => send("POST", `${path}/resolve`, { note, link });
+  if (state !== "ignored") return () => send("POST", `${path}/reopen`, { note, link });
+  return () =>
+    send("POST", `${path}/ignore`, {
+      note,
+      link,
+      until: untilAt ?? undefined,
+      count: untilCount ?? undefined,
+    });
 }
 
 export function note(group: ErrorGroup, again: () => void): void {

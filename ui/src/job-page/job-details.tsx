@@ -1,7 +1,6 @@
 // The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
 import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { useExpected } from "../workflows/expected-run.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { AttemptErrors } from "./attempt-errors.tsx";
@@ -25,7 +24,6 @@ export function JobDetails({ job }: { job: JobDetail }) {
   );
   const history = flow.data;
   const firstStepAt = useFirstStepAt(job.id, history);
-  const expected = useExpected(job.id, job.endedAt === null);
   return (
     <div class="stack">
       <div class="grid aside">
@@ -37,7 +35,7 @@ export function JobDetails({ job }: { job: JobDetail }) {
         </div>
         <FactsOf job={job} />
       </div>
-      {history !== null && <RunView job={job} history={history} expected={expected} again={flow.again} />}
+      {history !== null && <RunView job={job} history={history} again={flow.again} />}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import type { Permission } from "../../../src/dashboard/api/contract.ts";
 import { may } from "../data/live-stream.ts";
 import { confirm } from "./dialogs.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { attempt } from "./toasts.tsx";
+import { attempt, type Undo } from "./toasts.tsx";
 
 interface ActOptions {
   /** What it says, such as "Pause". */
@@ -103,15 +103,16 @@ export function Act({
 interface Doing {
   readonly run: () => Promise<unknown>;
   readonly done: string;
+  readonly undo?: Undo;
   readonly then?: () => void;
   /** What it means; it is asked for first. */
   readonly ask?: ComponentChildren;
 }
 
 /** An action that does one thing at once, says what became of it, and has the list asked for again. */
-export function doing({ run, done, then, ask, ...action }: ActOptions & Doing): ActOptions & Action {
+export function doing({ run, done, undo, then, ask, ...action }: ActOptions & Doing): ActOptions & Action {
   const press = (): void => {
-    if (ask === undefined) void attempt(done, run).then(then);
+    if (ask === undefined) void attempt(done, run, undo).then(then);
     else
       confirm({
         title: `${action.verb} ${action.on}?`,
@@ -120,6 +121,7 @@ export function doing({ run, done, then, ask, ...action }: ActOptions & Doing): 
         danger: action.danger === true,
         run: () => run().then(then),
         done,
+        undo,
       });
   };
   return { ...action, press };

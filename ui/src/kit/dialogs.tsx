@@ -2,7 +2,7 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { attempt } from "./toasts.tsx";
+import { attempt, type Undo } from "./toasts.tsx";
 
 const open = signal<readonly { id: number; body: ComponentChildren; label: string; kind: string }[]>([]);
 let lastDialog = 0;
@@ -85,6 +85,7 @@ export function confirm(options: {
   typed?: string;
   run: () => Promise<unknown>;
   done: string;
+  undo?: Undo | undefined;
 }): void {
   showDialog(options.title, (close) => <Confirm {...options} close={close} />);
 }
@@ -97,6 +98,7 @@ function Confirm({
   typed,
   run,
   done,
+  undo,
   close,
 }: Parameters<typeof confirm>[0] & { close: () => void }) {
   const input = useRef<HTMLInputElement>(null);
@@ -109,7 +111,7 @@ function Confirm({
           input.current?.focus();
           return;
         }
-        void attempt(done, run).then(close);
+        void attempt(done, run, undo).then(close);
       }}
     >
       <header>

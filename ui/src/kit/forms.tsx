@@ -2,9 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
-import { noted } from "../data/api.ts";
 import { DialogButtons, showDialog } from "./dialogs.tsx";
-import { attempt } from "./toasts.tsx";
+import { toast, type Undo } from "./toasts.tsx";
 
 /** What is wrong with one field; it is said beside it. */
 class FieldError extends Error {
@@ -59,6 +58,7 @@ interface FormOptions {
   readonly body: ComponentChildren;
   /** What it throws is said in the form, which stays open. Null: there is nothing to say yet. */
   readonly run: (fields: Fields) => Promise<string | null>;
+  readonly undo?: (fields: Fields) => Undo | undefined;
   readonly then?: () => void;
 }
 
@@ -70,7 +70,7 @@ export function openForm(options: FormOptions): void {
   showDialog(options.title, (close) => <Form {...options} close={close} />);
 }
 
-function Form({ title, verb, danger, body, run, then, close }: FormOptions & { close: () => void }) {
+function Form({ title, verb, danger, body, run, undo, then, close }: FormOptions & { close: () => void }) {
   const form = useRef<HTMLFormElement>(null);
   const wrong = useSignal<{ readonly field: string | null; readonly text: string } | null>(null);
   const busy = useSignal(false);
@@ -84,10 +84,10 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
     busy.value = true;
     try {
       const fields = new Fields(new FormData(form.current ?? undefined));
-      const { value: said, undo } = await noted(() => run(fields));
+      const said = await run(fields);
       close();
-      if (said === null) then?.();
-      else await attempt(said, async () => then?.(), undo);
+      if (said !== null) toast(said, "good", undo?.(fields));
+      then?.();
     } catch (error) {
       wrong.value = {
         field: error instanceof FieldError ? error.field : null,

@@ -17,7 +17,15 @@ export function HoldsPanel() {
     <Panel
       title="Holds"
       note="a named stop over some queues, or all"
-      tools={<Act verb="New hold" on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />}
+      tools={
+        <Act
+          verb="New hold"
+          on=""
+          needs="limits:set"
+          icon="plus"
+          press={() => newHold(query.data?.holds ?? [], query.again)}
+        />
+      }
     >
       <Listing
         query={query}
@@ -66,12 +74,13 @@ export function HoldsPanel() {
             class: "muted",
             cell: ({ setAt }) => <Ago at={setAt} />,
           },
-          actionsColumn(({ name }: HoldLine) => (
+          actionsColumn(({ name, queues, reason }: HoldLine) => (
             <Do
               verb="Clear"
               on={name}
               needs="limits:set"
               run={() => send("DELETE", `/holds/${seg(name)}`)}
+              undo={() => setHold(name, queues ?? undefined, reason ?? undefined)}
               done="Cleared."
               then={query.again}
             />
@@ -82,7 +91,11 @@ export function HoldsPanel() {
   );
 }
 
-function newHold(again: () => void): void {
+function setHold(name: string, queues: readonly string[] | undefined, reason: string | undefined) {
+  return send("PUT", `/holds/${seg(name)}`, { queues, reason });
+}
+
+function newHold(holds: readonly HoldLine[], again: () => void): void {
   openForm({
     title: "New hold",
     verb: "Hold",
@@ -97,12 +110,14 @@ function newHold(again: () => void): void {
     ),
     run: async (fields) => {
       const queues = fields.text("queues")?.split(/[\s,]+/);
-      const reason = fields.text("reason");
-      await send("PUT", `/holds/${seg(fields.text("name") ?? "")}`, {
-        ...(queues === undefined ? {} : { queues }),
-        ...(reason === undefined ? {} : { reason }),
-      });
-      return "The hold is set.";
+      await setHold(fields.text("name") ?? "", queues, fields.text("reason"));
+      return "Hold set";
+    },
+    undo: (fields) => {
+      const name = fields.text("name") ?? "";
+      const before = holds.find((one) => one.name === name);
+      if (before === undefined) return () => send("DELETE", `/holds/${seg(name)}`);
+      return () => setHold(name, before.queues ?? undefined, before.reason ?? undefined);
     },
   });
 }

@@ -28,6 +28,7 @@ function laneActions(line: LaneLine, again: () => void): Actions {
       verb: paused ? "Resume" : "Pause",
       icon: paused ? "play" : "pause",
       run: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused }),
+      undo: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused }),
       done: paused ? `${lane} is resumed.` : `${lane} is paused.`,
     }),
     running > 0 && holdersOf(queue, lane),

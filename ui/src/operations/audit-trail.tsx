@@ -1,15 +1,13 @@
-// Lines of the audit trail: of all that was done, or of one job; what can be taken back is, from here.
+// Lines of the audit trail: of everything, or of one job.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
-import { get, send } from "../data/api.ts";
-import { Act } from "../kit/actions.tsx";
-import { confirm } from "../kit/dialogs.tsx";
+import { get } from "../data/api.ts";
 import { Ago, JobLink } from "../kit/labels.tsx";
 import { Empty, Failure, Panel } from "../kit/panels.tsx";
-import { actionsColumn, type Column, Table } from "../kit/table.tsx";
+import { type Column, Table } from "../kit/table.tsx";
 
-const columns = (again: () => void): Column<AuditLine>[] => [
+const columns: Column<AuditLine>[] = [
   { head: "When", class: "muted", cell: ({ at }) => <Ago at={at} /> },
   { head: "Who", from: "medium", cell: ({ actor }) => actor },
   {
@@ -50,38 +48,12 @@ const columns = (again: () => void): Column<AuditLine>[] => [
     title: ({ details }) => details ?? "",
     cell: ({ details }) => details,
   },
-  actionsColumn(({ id, action, target, undo, undoneBy }) =>
-    undo === null ? (
-      undoneBy !== null && <span class="muted">undone</span>
-    ) : (
-      <Act
-        verb="Undo"
-        on={`${action} ${target ?? ""}`}
-        needs={undo.permission}
-        title={undo.words}
-        press={() =>
-          confirm({
-            title: `${undo.words}?`,
-            text: (
-              <p>
-                This takes <b>{action}</b> back, and is on the trail as well. If something else has been
-                changed there since, nothing is done.
-              </p>
-            ),
-            verb: "Undo",
-            run: () => send("POST", `/audit/${id}/undo`).then(again),
-            done: `Done: ${undo.words}.`,
-          })
-        }
-      />
-    ),
-  ),
 ];
 
 function on({ target, action }: AuditLine) {
   if (target !== null && /^[0-9a-f-]{36}$/.test(target) && action.startsWith("jobs."))
     return <JobLink id={target}>{target}</JobLink>;
-  return action === "audit.undo" ? `entry ${target}` : target;
+  return target;
 }
 
 interface Page {
@@ -116,7 +88,7 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
     );
   };
   useEffect(() => load(null), [target]);
-  const shown = columns(() => load(null)).filter(({ cell }) => target === null || cell !== on);
+  const shown = columns.filter(({ cell }) => target === null || cell !== on);
   return (
     <>
       {error.value !== null && <Failure error={error.value} again={() => load(null)} />}

@@ -3,12 +3,13 @@ import type { QueueDetail, QueueLine } from "../../../src/dashboard/api/contract
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
-import { toast } from "../kit/toasts.tsx";
+import { toast, type Undo } from "../kit/toasts.tsx";
 
 type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
 
-/** One that drains can go on, or be paused at once. */
-export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => void): Actions {
+/** A draining queue can be resumed, or paused at once. */
+export function pausing(queue: Pausable, again: () => void): Actions {
+  const { name, pausedAt, drainingAt } = queue;
   const change = (action: "pause" | "resume"): Action =>
     doing({
       verb: action === "pause" ? "Pause" : "Resume",
@@ -16,17 +17,26 @@ export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => v
       needs: "queues:pause",
       icon: action === "pause" ? "pause" : "play",
       run: () => send("POST", `/queues/${seg(name)}/${action}`),
+      undo: restoring(queue),
       done: action === "pause" ? `${name} is paused.` : `${name} is resumed.`,
       then: again,
     });
   return [
-    pausedAt === null && drainingAt === null && draining(name, again),
+    pausedAt === null && drainingAt === null && draining(queue, again),
     (pausedAt !== null || drainingAt !== null) && change("resume"),
     pausedAt === null && change("pause"),
   ];
 }
 
-function draining(name: string, again: () => void): Action {
+/** A paused queue cannot drain, so it is resumed first. */
+function restoring({ name, pausedAt, drainingAt }: Pausable): Undo {
+  const post = (action: string) => send("POST", `/queues/${seg(name)}/${action}`);
+  if (pausedAt !== null) return () => post("pause");
+  return () => post("resume").then(() => drainingAt !== null && post("drain"));
+}
+
+function draining(queue: Pausable, again: () => void): Action {
+  const { name } = queue;
   return doing({
     verb: "Drain",
     on: name,
@@ -41,6 +51,7 @@ function draining(name: string, again: () => void): Action {
       </p>
     ),
     run: () => send("POST", `/queues/${seg(name)}/drain`),
+    undo: restoring(queue),
     done: `${name} is draining.`,
     then: again,
   });

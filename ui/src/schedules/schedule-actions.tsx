@@ -47,6 +47,7 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
       verb: paused ? "Resume" : "Pause",
       icon: paused ? "play" : "pause",
       run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
+      undo: () => send("POST", `${path}/${paused ? "pause" : "resume"}`),
       done: paused ? "It makes jobs again." : "It makes no more jobs.",
     }),
     (schedule.edited.length > 0 || schedule.error !== null) &&

@@ -1,6 +1,6 @@
 // One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
 import { useLayoutEffect } from "preact/hooks";
-import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
+import type { ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { ApiFailure, get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
@@ -18,7 +18,7 @@ import {
   retryAll,
   tryOne,
 } from "../failures/failure-actions.tsx";
-import { duration, instant, minuteOf, number, plural, shortId } from "../kit/format.ts";
+import { instant, minuteOf, number, plural, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
@@ -171,7 +171,6 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
               ]}
             />
           </Panel>
-          <Clues group={group} />
           {group.places.length > 0 && (
             <Panel title="Where" note="in 30 days">
               <Table
@@ -188,49 +187,6 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
         </div>
       </div>
     </>
-  );
-}
-
-/** What may help to find why. */
-function Clues({ group }: { group: ErrorGroupDetail }) {
-  const query = useQuery(`clues ${group.group}`, (signal) =>
-    get<ErrorClues>(`/errors/${group.group}/clues`, {}, signal),
-  );
-  const told = query.data;
-  if (told === null || (told.since === null && told.common.length === 0)) return null;
-  const { since, looked, common } = told;
-  return (
-    <Panel title="Clues">
-      <div class="content stack tight">
-        {since !== null && (
-          <p>
-            Only since release <b>{since.release}</b>: first seen{" "}
-            {duration(Math.max(0, (group.firstAt ?? since.at) - since.at))} after it started, and never
-            before.
-          </p>
-        )}
-        {common.length > 0 && (
-          <>
-            <p class="muted small">In common, of the inputs of its newest {number(looked ?? 0)} dead jobs:</p>
-            <dl class="facts">
-              {common.map(({ path, value, n }) => (
-                <>
-                  <dt key={`${path} name`} class="mono clip" title={path}>
-                    {path}
-                  </dt>
-                  <dd key={path}>
-                    <span class="mono">{value}</span>{" "}
-                    <span class="muted small">
-                      {n === looked ? "all" : `${number(n)} of ${number(looked ?? 0)}`}
-                    </span>
-                  </dd>
-                </>
-              ))}
-            </dl>
-          </>
-        )}
-      </div>
-    </Panel>
   );
 }
 

@@ -399,6 +399,7 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
           icon: "moon",
           title: "It takes no more jobs, finishes what it runs, and stays",
           run: () => send("POST", `/workers/${seg(id)}/quiet`),
+          undo: () => send("POST", `/workers/${seg(id)}/resume`),
           done: "It takes no more jobs until it is resumed.",
         })
       : doing({
@@ -406,6 +407,7 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
           verb: "Resume",
           icon: "play",
           run: () => send("POST", `/workers/${seg(id)}/resume`),
+          undo: () => send("POST", `/workers/${seg(id)}/quiet`),
           done: "It takes jobs again.",
         }),
     doing({

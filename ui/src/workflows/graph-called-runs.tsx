@@ -4,8 +4,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { useExpected } from "./expected-run.ts";
-import type { Run } from "./graph-picture.ts";
+import type { Graph } from "./graph-picture.ts";
 import { toast } from "../kit/toasts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
@@ -13,13 +12,13 @@ export interface OpenRuns {
   /** The jobs behind the nodes that are open. */
   readonly open: Signal<ReadonlyMap<string, string>>;
   /** By job. */
-  readonly runs: Signal<ReadonlyMap<string, Run>>;
+  readonly runs: Signal<ReadonlyMap<string, Graph>>;
   readonly toggle: (node: string, job: string) => void;
 }
 
 export function useOpenRuns(): OpenRuns {
   const open = useSignal<ReadonlyMap<string, string>>(new Map());
-  const runs = useSignal<ReadonlyMap<string, Run>>(new Map());
+  const runs = useSignal<ReadonlyMap<string, Graph>>(new Map());
   const toggle = (node: string, job: string): void => {
     const next = new Map(open.value);
     if (!next.delete(node)) next.set(node, job);
@@ -31,7 +30,7 @@ export function useOpenRuns(): OpenRuns {
 /** Fetches what is open; nothing to see. */
 export function OpenRunQueries({ open, runs }: OpenRuns) {
   const jobs = [...new Set(open.value.values())];
-  const got = (job: string, run: Run): void => void (runs.value = new Map(runs.value).set(job, run));
+  const got = (job: string, graph: Graph): void => void (runs.value = new Map(runs.value).set(job, graph));
   const failed = (job: string, error: Error): void => {
     toast(error.message, "bad");
     open.value = new Map([...open.value].filter(([, one]) => one !== job));
@@ -53,7 +52,7 @@ function OneRun({
   failed,
 }: {
   job: string;
-  got: (job: string, run: Run) => void;
+  got: (job: string, graph: Graph) => void;
   failed: (job: string, error: Error) => void;
 }) {
   const ended = useSignal(false);
@@ -65,11 +64,10 @@ function OneRun({
   );
   const graph = history.data?.graph;
   const isOver = over.includes(graph?.nodes[0]?.state);
-  const expected = useExpected(job, graph === undefined ? null : !isOver);
   useEffect(() => {
     ended.value = isOver;
-    if (graph !== undefined) got(job, { graph, expected });
-  }, [graph, expected]);
+    if (graph !== undefined) got(job, graph);
+  }, [graph]);
   useEffect(() => {
     if (history.error !== null && graph === undefined) failed(job, history.error);
   }, [history.error]);

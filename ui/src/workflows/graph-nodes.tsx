@@ -47,7 +47,6 @@ export function Node({
   const { id, node, x, y, width, height } = drawn;
   const state = stateOf(node);
   const open = press ?? (() => {});
-  const words = node.expected ? `${node.kind}, expected from an earlier run` : state;
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];
   return (
     <>
@@ -58,7 +57,7 @@ export function Node({
         tabindex={0}
         role={node.jobId !== null ? "link" : press === null ? "img" : "button"}
         // What can be opened is called what it shows; a title, where that is not all of it.
-        aria-label={node.jobId === null && press === null ? `${label}: ${words}` : undefined}
+        aria-label={node.jobId === null && press === null ? `${label}: ${state}` : undefined}
         onClick={open}
         onKeyDown={onKeys({ Enter: open, ...(run === null ? {} : { " ": toggle }) }, along)}
       >

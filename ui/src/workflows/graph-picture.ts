@@ -1,16 +1,12 @@
 // A run's graph as it is drawn: fan-outs as one node or, opened, in a frame; runs that it called in frames with their own
 // graphs, those in theirs, and so on. What is in a frame is placed first, then the frame among the rest like a large node. What is
 // longer than there is room for goes on in a next line.
-// Pure. Not here: the layers (graph-layout.ts), what is a fan-out (graph-fan-outs.ts), what is expected (expected-steps.ts).
-import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
+// Pure. Not here: the layers (graph-layout.ts), the fan-outs (graph-fan-outs.ts).
+import type { FlowHistory, FlowNode } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, layout, type LayoutOptions, NODE, TURN } from "./graph-layout.ts";
 import { type Fan, fansOf } from "./graph-fan-outs.ts";
-import { type GraphNode, withExpected } from "./expected-steps.ts";
 
-export interface Run {
-  readonly graph: FlowHistory["graph"];
-  readonly expected: ExpectedSteps | null;
-}
+export type Graph = FlowHistory["graph"];
 
 /** Where a thing is drawn. Ids say the way to it: `run/step`. */
 export interface Box {
@@ -21,7 +17,7 @@ export interface Box {
   readonly height: number;
 }
 export interface DrawnNode extends Box {
-  readonly node: GraphNode;
+  readonly node: FlowNode;
 }
 /** `open`: its box is a frame, with its head above its members. */
 export interface DrawnFan extends Box {
@@ -32,12 +28,11 @@ export interface DrawnEdge {
   readonly from: string;
   readonly to: string;
   readonly d: string;
-  readonly expected: boolean;
 }
 /** Everything that could be looked for, with the fans that must be open to see it. */
 export interface Leaf {
   readonly id: string;
-  readonly node: GraphNode;
+  readonly node: FlowNode;
   readonly fans: readonly string[];
 }
 export interface Picture {
@@ -55,7 +50,7 @@ export interface Opened {
   /** Ids of fans. */
   readonly fans: ReadonlySet<string>;
   /** Runs that are drawn inside, by the ids of their nodes. */
-  readonly runs: ReadonlyMap<string, Run>;
+  readonly runs: ReadonlyMap<string, Graph>;
 }
 
 export const FAN = { width: NODE.width, height: 58 } as const;
@@ -77,7 +72,6 @@ interface Part {
 interface Edge {
   readonly a: Box;
   readonly b: Box;
-  readonly expected: boolean;
   readonly turn: { readonly x: number; readonly y: number } | null;
 }
 /** What all parts of a picture have in common. */
@@ -89,12 +83,11 @@ interface Way {
 interface Between {
   readonly from: string;
   readonly to: string;
-  readonly expected: boolean;
 }
 
 /** `room`: how far a line may go in its direction; without it there is one. */
-export function pictureOf(run: Run, opened: Opened, direction: Direction, room = Infinity): Picture {
-  const { edges, ...rest } = drawRun(run, { opened, direction, room }, "", null);
+export function pictureOf(graph: Graph, opened: Opened, direction: Direction, room = Infinity): Picture {
+  const { edges, ...rest } = drawRun(graph, { opened, direction, room }, "", null);
   return {
     ...rest,
     edges: edges.map((edge) => ({
@@ -102,14 +95,12 @@ export function pictureOf(run: Run, opened: Opened, direction: Direction, room =
       to: edge.b.id,
       d:
         edge.turn === null ? curve(edge.a, edge.b, direction) : turning(edge.a, edge.b, edge.turn, direction),
-      expected: edge.expected,
     })),
   };
 }
 
 /** `own`: the id of the run's own node, where it is drawn inside of another. */
-function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
-  const { nodes, edges } = withExpected(run.graph, run.expected);
+function drawRun({ nodes, edges }: Graph, way: Way, path: string, own: string | null): Part {
   const root = nodes[0]?.id;
   const idOf = (id: string): string => (own !== null && id === root ? own : path + id);
   const fans = new Map<string, { fan: Fan; id: string }>();
@@ -118,10 +109,8 @@ function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
   /** What stands for a node among the rest: its fan, or itself. */
   const unitOf = (id: string): string => fans.get(id)?.id ?? idOf(id);
   const parts = new Map<string, Part>();
-  const expectedUnits = new Set<string>();
   for (const node of nodes) {
     const unit = unitOf(node.id);
-    if (node.expected) expectedUnits.add(unit);
     if (parts.has(unit)) continue;
     const { fan } = fans.get(node.id) ?? {};
     if (fan !== undefined) parts.set(unit, drawFan(fan, unit, idOf, way));
@@ -131,12 +120,12 @@ function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
   const between = new Map<string, Between>();
   for (const edge of edges) {
     const [from, to] = [unitOf(edge.from), unitOf(edge.to)];
-    if (from !== to) between.set(`${from}\n${to}`, { from, to, expected: expectedUnits.has(to) });
+    if (from !== to) between.set(`${from}\n${to}`, { from, to });
   }
   return assembled(parts, [...between.values()], way.direction, { room: way.room });
 }
 
-function drawNode(node: GraphNode, id: string, way: Way | null, fans: readonly string[]): Part {
+function drawNode(node: FlowNode, id: string, way: Way | null, fans: readonly string[]): Part {
   const inner = way?.opened.runs.get(id);
   if (way === null || inner === undefined)
     return {
@@ -190,12 +179,12 @@ function assembled(
     at.set(box.id, { ...box, x, y });
     addMoved(whole, parts.get(box.id) as Part, x, y);
   }
-  for (const { from, to, expected } of edges) {
+  for (const { from, to } of edges) {
     const [a, b] = [at.get(from), at.get(to)];
     if (a === undefined || b === undefined) continue;
     const [before, line] = [placed.at.get(from)?.line ?? 0, placed.at.get(to)?.line ?? 0];
     const turn = (placed.lines[line] ?? 0) - NODE.line / 2;
-    whole.edges.push({ a, b, expected, turn: line > before ? { x: turn, y: turn } : null });
+    whole.edges.push({ a, b, turn: line > before ? { x: turn, y: turn } : null });
   }
   return whole;
 }
@@ -205,11 +194,10 @@ function addMoved(whole: Part, part: Part, x: number, y: number): void {
   for (const node of part.nodes) whole.nodes.push(shift(node));
   for (const fan of part.fans) whole.fans.push(shift(fan));
   for (const frame of part.frames) whole.frames.push(shift(frame));
-  for (const { a, b, expected, turn } of part.edges)
+  for (const { a, b, turn } of part.edges)
     whole.edges.push({
       a: shift(a),
       b: shift(b),
-      expected,
       turn: turn === null ? null : { x: turn.x + x, y: turn.y + y },
     });
   for (const leaf of part.leaves) whole.leaves.push(leaf);

@@ -3,15 +3,14 @@
 // called (Space). Where it is larger than its frame, a small picture shows which part is seen.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, NODE, TURN } from "./graph-layout.ts";
 import { GraphSearch } from "./graph-search.tsx";
 import { Minimap } from "./graph-minimap.tsx";
 import { elementId, FanNode, Frame, Node } from "./graph-nodes.tsx";
-import { type Leaf, type Picture, pictureOf, type Run } from "./graph-picture.ts";
+import { type Leaf, type Graph, type Picture, pictureOf } from "./graph-picture.ts";
 import { OpenRunQueries, useOpenRuns } from "./graph-called-runs.tsx";
-import { go, href } from "../data/router.ts";
-import { plural } from "../text/quantities.ts";
+import { go } from "../data/router.ts";
 
 const zooms = { least: 0.1, most: 2, step: 1.25 } as const;
 /** As the style has it: how high the frame becomes, and what is around the picture in it. */
@@ -24,12 +23,10 @@ const manySteps = 12;
 
 export function GraphView({
   graph,
-  expected,
   chosen,
   openStep,
 }: {
   graph: FlowHistory["graph"];
-  expected: ExpectedSteps | null;
   /** The number of the step that is chosen, here or in another view. */
   chosen: Signal<number | null>;
   openStep: (seq: number) => void;
@@ -48,14 +45,13 @@ export function GraphView({
   const open = inner.open.value;
   const loaded = inner.runs.value;
   const draw = useMemo(() => {
-    const runs = new Map<string, Run>();
+    const runs = new Map<string, Graph>();
     for (const [node, job] of open) {
       const run = loaded.get(job);
       if (run !== undefined) runs.set(node, run);
     }
-    return (within: number): Picture =>
-      pictureOf({ graph, expected }, { fans: fans.value, runs }, direction.value, within);
-  }, [graph, expected, fans.value, open, loaded, direction.value]);
+    return (within: number): Picture => pictureOf(graph, { fans: fans.value, runs }, direction.value, within);
+  }, [graph, fans.value, open, loaded, direction.value]);
   const within = chosenRoom.value ?? room.value;
   const picture = useMemo(() => draw(within), [draw, within]);
   const [width, height] = [picture.width + 4, picture.height + 4];
@@ -116,7 +112,6 @@ export function GraphView({
     event.stopPropagation();
   };
   const turned: Direction = direction.value === "right" ? "down" : "right";
-  const expectedCount = picture.leaves.filter(({ node }) => node.expected).length;
   return (
     <div class="graph-frame">
       <div class="row tight graph-bar">
@@ -163,20 +158,6 @@ export function GraphView({
         {picture.leaves.length >= manySteps && (
           <GraphSearch leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
         )}
-        {expectedCount > 0 && (
-          <span class="small muted">
-            Dashed: {plural(expectedCount, "step")} expected
-            {typeof expected?.jobId === "string" && (
-              <>
-                {" "}
-                from{" "}
-                <a class="link" href={href(`/jobs/${expected.jobId}`)}>
-                  an earlier run
-                </a>
-              </>
-            )}
-          </span>
-        )}
       </div>
       <div
         class="graph"
@@ -191,8 +172,8 @@ export function GraphView({
             <Frame key={`run ${box.id}`} box={box} kind="run" />
           ))}
           {picture.fans.map((fan) => fan.open && <Frame key={`in ${fan.id}`} box={fan} kind="fan" />)}
-          {picture.edges.map(({ from, to, d, expected }) => (
-            <path key={`${from}\n${to}`} class={expected ? "edge expected" : "edge"} d={d} />
+          {picture.edges.map(({ from, to, d }) => (
+            <path key={`${from}\n${to}`} class="edge" d={d} />
           ))}
           {picture.fans.map((drawn) => (
             <FanNode

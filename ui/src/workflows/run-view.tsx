@@ -2,7 +2,7 @@
 // the signals that it took or waits for, and the jobs that it has to do with.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { call, get } from "../data/api.ts";
 import { download } from "../data/download.ts";
 import { count, duration, number, plural, shortId } from "../kit/format.ts";
@@ -32,12 +32,10 @@ const rowsAtOnce = 200;
 export function RunView({
   job,
   history,
-  expected,
   again,
 }: {
   job: JobDetail;
   history: FlowHistory;
-  expected: ExpectedSteps | null;
   again: () => void;
 }) {
   /** What was loaded of earlier pages: all from `earlier` on, up to the page that was the newest then. */
@@ -62,7 +60,7 @@ export function RunView({
   useEffect(() => {
     if (asked !== null && /^\d{1,10}$/.test(asked)) openStep(run, Number(asked));
   }, [asked]);
-  const drawn = history.graph.nodes.length > 1 || (expected?.steps.length ?? 0) > 0;
+  const drawn = history.graph.nodes.length > 1;
   if (history.steps.length === 0 && history.children.length === 0 && !drawn) return null;
   const loadEarlier = async (): Promise<void> => {
     const page = await get<FlowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
@@ -82,12 +80,7 @@ export function RunView({
           title="Graph"
           note={`${plural(history.graph.nodes.length, "node")}${history.graph.cut ? ", of the newest steps" : ""}`}
         >
-          <GraphView
-            graph={history.graph}
-            expected={expected}
-            chosen={run.chosen}
-            openStep={(seq) => openStep(run, seq)}
-          />
+          <GraphView graph={history.graph} chosen={run.chosen} openStep={(seq) => openStep(run, seq)} />
         </Panel>
       )}
       {steps.length > 0 && (
