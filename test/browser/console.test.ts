@@ -89,7 +89,7 @@ describe("[K3] operations", () => {
     const page = await own.open("/errors");
     await choose(row(page, /the bank refused/), /^Actions for/, "Retry all");
     await dialog(page).getByRole("heading", { name: "Retry 21 jobs?" }).waitFor();
-    const rate = dialog(page).getByLabel("At most so many jobs a second");
+    const rate = dialog(page).getByLabel("Maximum jobs per second");
     await rate.fill("many");
     await dialog(page).getByRole("button", { name: "Retry 21" }).click();
     await dialog(page).getByText("A rate is a whole number").waitFor();
@@ -102,7 +102,7 @@ describe("[K3] operations", () => {
       .waitFor();
     await shot(page, "operation-running");
     await dialog(page).getByRole("button", { name: "Pause" }).click();
-    await dialog(page).getByRole("button", { name: "Go on" }).waitFor();
+    await dialog(page).getByRole("button", { name: "Continue" }).waitFor();
     await accessible(page);
     await dialog(page).getByRole("button", { name: "Close" }).click();
     await page.keyboard.press("g");
@@ -113,7 +113,7 @@ describe("[K3] operations", () => {
       .last()
       .waitFor();
     const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
-    await choose(row(page, /Retry dead jobs named charge-card/), "Retry", "Go on");
+    await choose(row(page, /Retry dead jobs named charge-card/), "Retry", "Continue");
     await expect
       .poll(() => own.hf.jobs.count({ state: "ready" }), { timeout: 20_000 })
       .toBeGreaterThanOrEqual(before);
@@ -153,7 +153,7 @@ describe("[K3] words in the search", () => {
     const page = await home.open("/jobs");
     await page.getByText("33 jobs shown").waitFor();
     const field = page.getByRole("combobox", { name: "Find jobs" });
-    const words = page.getByRole("listbox", { name: "What could be typed" });
+    const words = page.getByRole("listbox", { name: "Suggestions" });
     await page.keyboard.press("/");
     await page.keyboard.press("ArrowDown");
     await words.getByRole("option", { name: /^attempt:/ }).waitFor();
@@ -209,7 +209,7 @@ describe("[K3] words in the search", () => {
     await page.getByRole("button", { name: "Remove the filter payload.user.id" }).click();
     await page.getByText("21 jobs shown of 21").waitFor();
     const narrow = await home.open("/jobs?attempt=%3E9&payload=user.id:3", { width: 360, height: 760 });
-    await narrow.getByText("No job matches").waitFor();
+    await narrow.getByText("No matching jobs").waitFor();
     await narrow.getByRole("combobox", { name: "Find jobs" }).fill("a");
     await narrow.getByRole("option", { name: /^attempt:/ }).waitFor();
     await fits(narrow);
@@ -233,21 +233,21 @@ describe("[K3] windows of time", () => {
       await page.mouse.up();
     };
     await drag(0.5, 0.95);
-    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    await page.getByRole("button", { name: "Reset to the last hour" }).waitFor();
     const { from, to } = asked();
     expect(Number(from)).toBeLessThan(spike);
     expect(Number(to)).toBeGreaterThan(spike);
     expect((Number(to) - Number(from)) / MINUTE).toBeGreaterThan(20);
     expect((Number(to) - Number(from)) / MINUTE).toBeLessThan(35);
     await page.reload();
-    await page.getByRole("link", { name: "Those that died" }).waitFor();
+    await page.getByRole("link", { name: "Jobs that died in this time" }).waitFor();
     await page.waitForTimeout(400);
     await accessible(page);
     await shot(page, "spans-brushed");
     await page.emulateMedia({ colorScheme: "dark" });
     await accessible(page, ["color-contrast"]);
     await shot(page, "spans-dark");
-    await page.getByRole("link", { name: "Those that died" }).click();
+    await page.getByRole("link", { name: "Jobs that died in this time" }).click();
     expect(asked()).toEqual({ state: "dead", ended: `${from}..${Number(to) - 1}` });
     await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
     await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d to/).waitFor();
@@ -271,12 +271,12 @@ describe("[K3] windows of time", () => {
     await page.keyboard.press("Shift+PageDown");
     expect(await chart.getAttribute("aria-valuetext")).toMatch(/^From \d\d:\d\d to \d\d:\d\d$/);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Back to the last hour" }).click();
+    await page.getByRole("button", { name: "Reset to the last hour" }).click();
     expect(asked()).toEqual({});
     await page.getByRole("link", { name: "24 h", exact: true }).click();
     await page
-      .getByText("jobs in 24 min, last 24 h")
-      .or(page.getByText(/jobs in \d+ min.*, last 24 h/))
+      .getByText("jobs per 24 min, last 24 h")
+      .or(page.getByText(/jobs per \d+ min.*, last 24 h/))
       .first()
       .waitFor();
     // A click on what is done: the jobs that were.
@@ -340,7 +340,7 @@ describe("[K3] windows of time", () => {
     await page.keyboard.press("End");
     await page.keyboard.press("Shift+PageDown");
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    await page.getByRole("button", { name: "Reset to the last hour" }).waitFor();
     const narrow = await home.open("/", { width: 360, height: 760 });
     await narrow.getByRole("slider", { name: /^Backlog by queue/ }).waitFor();
     await fits(narrow);
@@ -385,7 +385,7 @@ describe("[K3] windows of time", () => {
     // In a terminal it is the same window, to the millisecond.
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy as command" }).click();
-    await page.getByText("Copied.").first().waitFor();
+    await page.getByText("Copied").first().waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
       `holdfast jobs list --queue billing --where ended:${new Date(from!).toISOString()}..${new Date(to!).toISOString()}`,
     );
@@ -453,8 +453,8 @@ describe("[K3] failures from other sides", () => {
     await page.getByRole("link", { name: /the bank refused/ }).click();
     await page.getByRole("button", { name: "Change and retry" }).click();
     await dialog(page).getByLabel("Patch (JSON)").fill("{ n: -1 }");
-    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
-    await dialog(page).getByText("The patch is not JSON.").waitFor();
+    await dialog(page).getByRole("button", { name: "Preview" }).click();
+    await dialog(page).getByText("The patch is not valid JSON.").waitFor();
     await dialog(page)
       .getByLabel("Patch (JSON)")
       .fill(
@@ -462,7 +462,7 @@ describe("[K3] failures from other sides", () => {
       );
     await accessible(page);
     await shot(page, "patch");
-    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page).getByRole("button", { name: "Preview" }).click();
     await dialog(page)
       .getByText(/does not fit 3 of these 5/)
       .waitFor();

@@ -76,7 +76,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
   const { groups } = await home.hf.internals.store.insight.errorGroups({});
   const dead = groups.find((group) => group.dead > 1)!.group;
   const all = async (): Promise<void> => {
-    await page.getByLabel("Choose all on this page").check();
+    await page.getByLabel("Select all on this page").check();
   };
   const dialogs: readonly [name: string, path: string, open: () => Promise<void>][] = [
     ["palette", "/", keys("Control+k")],
@@ -84,7 +84,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     ["new job", "/jobs", button("New job")],
     ["columns", "/jobs", button("Columns")],
     ["export", "/jobs", button("Export")],
-    ["save view", "/jobs?state=dead", button("Save this view")],
+    ["save view", "/jobs?state=dead", button("Save view")],
     ["bulk retry", "/jobs?state=dead", () => all().then(keys("r"))],
     ["bulk delete", "/jobs?state=dead", () => all().then(keys("#"))],
     ["bulk edit", "/jobs?state=scheduled", () => all().then(keys("e"))],

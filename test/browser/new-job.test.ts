@@ -128,7 +128,7 @@ describe("[K3] a new job", () => {
     await dialog(page).getByText("Whom to write to").waitFor();
     // What is not there is needed: no library's words for it.
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await dialog(page).getByText("This is needed.").waitFor();
+    await dialog(page).getByText("Required").waitFor();
     expect(
       await dialog(page)
         .getByText(/undefined/)
@@ -136,9 +136,9 @@ describe("[K3] a new job", () => {
     ).toBe(0);
     await to.fill("nobody");
     await member(page, "seats").fill("a few");
-    await dialog(page).getByText("This is no integer.").waitFor();
+    await dialog(page).getByText("Not an integer").waitFor();
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await dialog(page).getByText("Not understood: seats.").waitFor();
+    await dialog(page).getByText("Invalid value: seats.").waitFor();
     await member(page, "seats").fill("0");
     await member(page, "tags").fill('["a", "b"]');
     await dialog(page).getByRole("combobox", { name: "plan" }).selectOption("pro");
@@ -156,7 +156,7 @@ describe("[K3] a new job", () => {
     await to.fill("zoe@example.org");
     await member(page, "seats").fill("3");
     await to.press("Enter");
-    await page.getByText("Enqueued.", { exact: true }).waitFor();
+    await page.getByText("Enqueued", { exact: true }).waitFor();
     expect(JSON.parse(await stored("send-invite"))).toEqual({
       to: "zoe@example.org",
       seats: 3,
@@ -177,7 +177,7 @@ describe("[K3] a new job", () => {
     await dialog(page).getByRole("button", { name: "Form", exact: true }).click();
     expect(await member(page, "seats").inputValue()).toBe("12345678901234567890");
     expect(await member(page, "to required").inputValue()).toBe("5");
-    await dialog(page).getByText("Also there, to be changed as JSON: more").waitFor();
+    await dialog(page).getByText("Only editable as JSON: more").waitFor();
     await member(page, "to required").fill('"w@example.org"');
     await member(page, "note").fill("hello");
     await dialog(page).getByRole("button", { name: "JSON", exact: true }).click();
@@ -218,21 +218,19 @@ describe("[K3] a new job", () => {
     await recent.filter({ hasText: "eve" }).click();
     expect(await member(page, "to required").inputValue()).toBe("eve@example.org");
     expect(await member(page, "accessToken").inputValue()).toBe("[redacted]");
-    const warning = dialog(page).getByText(
-      "Redacted: accessToken. Put the real values in, or take them out.",
-    );
+    const warning = dialog(page).getByText("Redacted: accessToken. Enter the real values or remove them.");
     await warning.waitFor();
     await accessible(page);
     const before = await home.hf.jobs.count({ name: "send-invite" });
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await dialog(page).getByText("Nothing was enqueued: a part of the input is redacted.").waitFor();
+    await dialog(page).getByText("Not enqueued: part of the input is redacted.").waitFor();
     expect(await member(page, "accessToken").getAttribute("aria-invalid")).toBe("true");
     await shot(page, "new-job-redacted");
     expect(await home.hf.jobs.count({ name: "send-invite" })).toBe(before);
     await member(page, "accessToken").fill("tok_new");
     await warning.waitFor({ state: "detached" });
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await page.getByText("Enqueued.", { exact: true }).waitFor();
+    await page.getByText("Enqueued", { exact: true }).waitFor();
     expect(JSON.parse(await stored("send-invite"))).toMatchObject({ accessToken: "tok_new" });
   });
 
@@ -246,7 +244,7 @@ describe("[K3] a new job", () => {
     expect(await dialog(page).getByRole("button", { name: "Form", exact: true }).count()).toBe(0);
     await dialog(page).getByLabel("Input (JSON)").fill('{"n": 12345678901234567890, "x": 1.50}');
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await page.getByText("Enqueued.", { exact: true }).waitFor();
+    await page.getByText("Enqueued", { exact: true }).waitFor();
     expect(await stored("plain")).toBe('{"n":12345678901234567890,"x":1.5}');
   });
 
@@ -344,7 +342,7 @@ describe("[K3] a job as text", () => {
     await shot(page, "copy-as");
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
-    await page.getByText("Copied.").waitFor();
+    await page.getByText("Copied").waitFor();
     expect(await copied(page)).toBe(
       String.raw`await hf.enqueue("plain", { it: "it's", n: 1 }, { queue: "other", key: "it's\nhere!" });`,
     );

@@ -33,7 +33,7 @@ test("[K3] a run that is done has all its steps, and waited as long in its bar a
   await own.hf.result(id, { timeout: "30s" });
   await worker.stop();
   const page = await own.open("/workflows?view=ended");
-  await page.getByRole("img", { name: "Steps: 3 of 3 that are known" }).waitFor();
+  await page.getByRole("img", { name: "Steps: 3 of 3 known" }).waitFor();
   await page.goto(`${own.url}/jobs/${id}`);
   const timeline = page.getByRole("region", { name: "Timeline" });
   // Until its steps are read, the first of them is not known.

@@ -78,9 +78,9 @@ describe.each([
   test("[K3] a schedule's screen shows how its runs went, fits, and pleases axe", async () => {
     const page = await home.open("/schedules/half-hourly", given);
     const history = page.getByRole("region", { name: "History" });
-    await history.getByText("How late it started").waitFor();
-    await page.getByText("in the time of Europe/Berlin").waitFor();
-    await history.getByText(/longest \d+ s, half below \d/).waitFor();
+    await history.getByText("Start delay").waitFor();
+    await page.getByText("time zone Europe/Berlin").waitFor();
+    await history.getByText(/maximum \d+ s, median \d/).waitFor();
     await history.getByText("run by hand").waitFor();
     if (!("width" in given)) await history.getByText(/latest 1 min 35 s, .*; bars end at/).waitFor();
     await shot(page, `schedule-${name.replaceAll(" ", "-")}`);
@@ -183,7 +183,7 @@ test("[K3] what a schedule really did is shown: its slot, a backfill, a run by h
 
 test("[K3] a schedule without a run says why, and one that is not there says so", async () => {
   const paused = await home.open("/schedules/paused");
-  await paused.getByText("It is paused, and makes no jobs until it is resumed. Run now makes one.").waitFor();
+  await paused.getByText("Paused: creates no jobs until it is resumed. “Run now” creates one.").waitFor();
   await accessible(paused);
   const yearly = await home.open("/schedules/yearly");
   await yearly.getByText(/Its first slot is in \d+ d, at \d{4}-01-01/).waitFor();

@@ -83,10 +83,10 @@ function NoSuchScreen() {
   return (
     <section class="panel">
       <div class="empty">
-        <h1>There is no such page</h1>
-        <p>The address may be cut or mistyped.</p>
+        <h1>Page not found</h1>
+        <p>Check the address.</p>
         <a class="button" href={href("/")}>
-          To the overview
+          Go to overview
         </a>
       </div>
     </section>

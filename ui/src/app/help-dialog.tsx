@@ -86,7 +86,7 @@ export function HelpDialog({
             checked={times.value === "absolute"}
             onChange={(event) => (times.value = event.currentTarget.checked ? "absolute" : "relative")}
           />{" "}
-          Times as dates, not as ages
+          Show times as dates
         </label>
         <label class="row">
           <input
@@ -94,7 +94,7 @@ export function HelpDialog({
             checked={shortcuts.value === "on"}
             onChange={(event) => (shortcuts.value = event.currentTarget.checked ? "on" : "off")}
           />{" "}
-          Single keys do things
+          Single-key shortcuts
         </label>
         <label class="row">
           <input

@@ -9,24 +9,24 @@ export interface KeyLine {
 export const keyTable: readonly KeyLine[] = [
   {
     keys: ["Ctrl K"],
-    what: "Go to or do anything: a screen, a queue, schedule, worker or job, an action",
+    what: "Go to a screen, queue, schedule, worker or job, or run an action",
   },
-  { keys: ["/"], what: "The search of this screen; the palette where it has none" },
+  { keys: ["/"], what: "Search on this screen, or the palette" },
   {
     keys: ["j", "k", "Enter", "v"],
-    what: "In a list: next, previous, open; of jobs, look at it beside the list",
+    what: "List: next, previous, open, preview",
   },
-  { keys: ["x", "X", "*"], what: "Jobs: choose, choose a range, choose all that match" },
+  { keys: ["x", "X", "*"], what: "Jobs: select, select a range, select all matching" },
   { keys: ["r", "n", "c", "!", "e", "#"], what: "Jobs: retry, run now, cancel, terminate, edit, delete" },
-  { keys: ["p", "P"], what: "Jobs, queues, schedules: pause (and go on), resume" },
+  { keys: ["p", "P"], what: "Jobs, queues, schedules: pause, resume" },
   { keys: ["s", "i", "o"], what: "Failures: resolve, ignore, reopen" },
-  { keys: ["←", "→", "Shift", "Enter"], what: "On a chart: through time, choose a stretch, open it" },
+  { keys: ["←", "→", "Shift", "Enter"], what: "Chart: move in time, select a range, open it" },
   {
     keys: ["←", "→", "Enter", "Space"],
-    what: "In a graph: along the edges, open a step or a job, show the steps of a job; + − 0 its size",
+    what: "Graph: follow edges, open a step or job, expand a job; + − 0 zoom",
   },
-  { keys: ["."], what: "Live or paused" },
+  { keys: ["."], what: "Pause or resume live updates" },
   { keys: ["t"], what: "Theme" },
   { keys: ["?"], what: "This" },
-  { keys: ["Escape"], what: "Close, or choose none" },
+  { keys: ["Escape"], what: "Close, or clear the selection" },
 ];

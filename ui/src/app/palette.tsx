@@ -72,8 +72,8 @@ export function Palette({
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={`palette-${chosen}`}
-        aria-label="Go to a screen, a queue or a job, or do something"
-        placeholder="A screen, a name, a job's id, an action, or text in a payload"
+        aria-label="Go to a screen, queue or job, or run an action"
+        placeholder="Screen, name, job id, action, or payload text"
         spellcheck={false}
         onInput={(event) => {
           text.value = event.currentTarget.value;
@@ -88,7 +88,7 @@ export function Palette({
           event.preventDefault();
         }}
       />
-      <ul id="palette-list" role="listbox" aria-label="Where to">
+      <ul id="palette-list" role="listbox" aria-label="Results">
         {options.map((option, i) => (
           <li
             key={`${option.hint} ${option.name}`}
@@ -206,7 +206,7 @@ function commands(help: () => void): Option[] {
     option("Keyboard and settings", "keyboard", "?", help),
     ...(mayDo("retry")
       ? [
-          option("Retry all dead jobs", "retry", "after a look", () =>
+          option("Retry all dead jobs", "retry", "with a preview", () =>
             startBulk("retry", { state: ["dead"] }, again),
           ),
         ]

@@ -48,7 +48,7 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main">
-        To the content
+        Skip to content
       </a>
       <div class="shell">
         <aside class={`side ${menu.value ? "open" : ""}`}>
@@ -162,8 +162,8 @@ function Banners() {
       {off > skewedMs && (
         <div class="banner" role="status">
           {skew.value > 0
-            ? `This machine's clock is ${duration(off)} behind the database's. Ages are told by the database's, dates by this one's zone.`
-            : `This machine's clock is ${duration(off)} ahead of the database's. Ages are told by the database's, dates by this one's zone.`}
+            ? `This machine's clock is ${duration(off)} behind the database's. Ages use the database's clock.`
+            : `This machine's clock is ${duration(off)} ahead of the database's. Ages use the database's clock.`}
         </div>
       )}
     </>

@@ -19,7 +19,7 @@ export function SignIn() {
           <Logo /> Holdfast
         </span>
         <h1 class="hidden-text">Sign in</h1>
-        <p class="muted">Open the address that the server printed, or put its token in here.</p>
+        <p class="muted">Open the address that the server printed, or enter its token.</p>
         <label class="field">
           <span>Token</span>
           <input ref={input} class="input mono" type="password" autocomplete="off" autofocus />

@@ -72,7 +72,7 @@ export function LiveButton() {
       type="button"
       class="button quiet"
       aria-pressed={live.value}
-      title={live.value ? "Live: press to pause" : "Paused: press to go on"}
+      title={live.value ? "Pause live updates" : "Resume live updates"}
       onClick={() => (live.value = !live.value)}
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />

@@ -37,8 +37,8 @@ export function Bars({
   const highest = Math.max(...of);
   const said =
     sum === 0 || name === undefined
-      ? `${label}: ${String(sum)} in all`
-      : `${label}: ${String(sum)} in all, most ${String(highest)} (${name(of.indexOf(highest))})`;
+      ? `${label}: ${String(sum)} in total`
+      : `${label}: ${String(sum)} in total, maximum ${String(highest)} (${name(of.indexOf(highest))})`;
   // What is not nothing can be seen.
   const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, Math.min(1, n / most) * height));
   const bar = (n: number, i: number, kind: string) => (
@@ -93,7 +93,7 @@ export function BrushedBars({ lead, chosen = null, ...bars }: BarsOptions & { re
       class="brushed"
       role="slider"
       tabIndex={0}
-      aria-label={`${bars.label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.`}
+      aria-label={`${bars.label}. Arrow keys move in time, Shift selects a range, Enter filters by it.`}
       aria-valuemin={0}
       aria-valuemax={Math.max(0, of.length - 1)}
       aria-valuenow={Math.max(0, here)}

@@ -7,7 +7,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
 import { durationMark } from "../text/quantities.ts";
-import { axisSize, BINARY, timeRange, WHOLE } from "./axis-scale.ts";
+import { axisSize, BINARY, DURATIONS, timeRange, WHOLE } from "./axis-scale.ts";
 import { duration, number, clockTime, clockSecond, minuteOf } from "../kit/format.ts";
 import type { Mark } from "./lazy-chart.tsx";
 import { theme } from "../data/page-settings.ts";
@@ -132,9 +132,11 @@ export function Chart({
             size: (_plot, labels) => axisSize(labels),
             ...(sizes
               ? { incrs: [...BINARY] }
-              : shown === number || shown === duration
-                ? { incrs: [...WHOLE] }
-                : {}),
+              : shown === duration
+                ? { incrs: [...DURATIONS] }
+                : shown === number
+                  ? { incrs: [...WHOLE] }
+                  : {}),
             values: (_plot, ticks) => ticks.map(shown === duration ? durationMark : (tick) => shown(tick)),
           },
         ],
@@ -217,7 +219,7 @@ export function Chart({
           ref={host}
           role="slider"
           tabIndex={0}
-          aria-label={`${title}. Arrows go through time, Shift chooses a stretch, Enter opens it.`}
+          aria-label={`${title}. Arrow keys move in time, Shift selects a range, Enter opens it.`}
           aria-valuemin={0}
           aria-valuemax={Math.max(0, at.length - 1)}
           aria-valuenow={Math.max(0, chosen)}

@@ -17,14 +17,14 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const { at, waiting, slots, looked } = useMemo(() => linesOf(all, tick), [all, tick]);
   const steps = { at, stepMs: all.stepMs };
-  const unseen = "Nothing was measured in this time; a worker does it once a minute.";
+  const unseen = "Nothing was measured in this time. Workers measure once a minute.";
   return (
     <>
       <Panel title="Backlog by queue" note={`ready jobs, ${note}`}>
         <Chart
           title="Backlog by queue"
           marks={marks}
-          empty={looked ? "Nothing waited when a worker looked." : unseen}
+          empty={looked ? "No jobs were waiting." : unseen}
           lead={leadsOf(steps, (_index, line) => ({
             queue: line === null ? null : (all.queues[line]?.name ?? null),
             more: "",
@@ -33,7 +33,7 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
           lines={waiting}
         />
       </Panel>
-      <Panel title="Slots" note={`of all workers, those of paused queues left out, ${note}`}>
+      <Panel title="Slots" note={`of all workers, without paused queues, ${note}`}>
         <Chart
           title="Slots"
           marks={marks}

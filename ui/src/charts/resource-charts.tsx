@@ -16,7 +16,7 @@ interface Steps {
   readonly stepMs: number;
 }
 
-const unseen = "Nothing was measured in this time; a worker does it once a minute.";
+const unseen = "Nothing was measured in this time. Workers measure once a minute.";
 /** The workers write once a minute. */
 const everyMs = 15_000;
 
@@ -63,7 +63,7 @@ function OfDatabase({ all }: { all: DatabaseSeries }) {
       />
       <Drawn
         title="Reads and writes"
-        note={`as workers met them, ${note}`}
+        note={`counted by workers, ${note}`}
         steps={steps}
         lines={[
           ["Read", readMs.mean, ms],
@@ -84,7 +84,7 @@ function OfDatabase({ all }: { all: DatabaseSeries }) {
               : ([
                   ["In use", pool.used, number],
                   ["Idle", pool.idle, number],
-                  ["Waiting for one", pool.waiting, number],
+                  ["Waiting", pool.waiting, number],
                 ] as const)),
           ]}
         />
@@ -92,7 +92,7 @@ function OfDatabase({ all }: { all: DatabaseSeries }) {
       {known(diskFreeBytes) && (
         <Drawn
           title="Free disk"
-          note={`where the file lies, ${note}`}
+          note={`on the file's disk, ${note}`}
           steps={steps}
           sizes
           lines={[["Free", diskFreeBytes, bytes]]}
@@ -112,7 +112,7 @@ function OfHosts({ all }: { all: HostSeries }) {
   const note = timeNote();
   const lines = (of: (line: Omit<HostLine, "host">) => Values, shown: Line["shown"]): Lines => [
     ...hosts.map((line) => [line.host, of(line), shown] as const),
-    ...(others === null ? [] : [[`Highest of ${others.hosts} more`, of(others), shown] as const]),
+    ...(others === null ? [] : [[`Highest of ${others.hosts} others`, of(others), shown] as const]),
   ];
   return (
     <div class="grid two">

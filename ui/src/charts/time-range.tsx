@@ -82,7 +82,7 @@ export function TimePicker({ more }: { more?: (time: { from: number; to: number 
             <b>{timeNote()}</b>
             <button
               type="button"
-              aria-label="Back to the last hour"
+              aria-label="Reset to the last hour"
               onClick={() => setParams({ from: null, to: null })}
             >
               <Icon name="close" size={12} />

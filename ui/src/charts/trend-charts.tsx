@@ -23,10 +23,10 @@ export function TrendsPanel({ queue = null, children }: { queue?: string | null;
         more={(time) => (
           <>
             <a class="link small" href={href(jobsOf(time, queue, ""))}>
-              Jobs that ended then
+              Jobs that ended in this time
             </a>
             <a class="link small" href={href(jobsOf(time, queue, "state=dead"))}>
-              Those that died
+              Jobs that died in this time
             </a>
           </>
         )}
@@ -92,13 +92,13 @@ function TrendCharts({
     <div class="grid two">
       <Panel
         title="Throughput"
-        note={stepMs === 60_000 ? `jobs a minute, ${note}` : `jobs in ${duration(stepMs)}, ${note}`}
+        note={stepMs === 60_000 ? `jobs per minute, ${note}` : `jobs per ${duration(stepMs)}, ${note}`}
       >
         <Chart
           title="Throughput"
           marks={marks}
           lead={leadsOf(series, (index, line) => ({ queue, more: kinds[line ?? likely(index)] ?? "" }))}
-          empty="No job ended in this time; a minute shows when it is over."
+          empty="No jobs ended in this time. A minute appears when it is complete."
           at={series.at}
           lines={[
             { name: "Done", values: series.done, shown: number },
@@ -110,13 +110,13 @@ function TrendCharts({
       {percentiles(
         "Waiting time",
         "from due to start",
-        "No job started in this time; a minute shows when it is over.",
+        "No jobs started in this time. A minute appears when it is complete.",
         series.waitMs,
       )}
       {percentiles(
         "Running time",
         "of an attempt",
-        "No attempt ended in this time; a minute shows when it is over.",
+        "No attempts ended in this time. A minute appears when it is complete.",
         series.runMs,
       )}
       {children?.(marks)}

@@ -106,7 +106,7 @@ export async function call(
   if (page.auth === "token" && (response.status === 401 || guessed)) {
     locked.value = true;
     if (guessed) denied.value = "Too many wrong tokens. Wait a minute, then try again.";
-    else if (token.value !== null) denied.value ??= "That token is not right.";
+    else if (token.value !== null) denied.value ??= "Wrong token.";
   }
   let told: ErrorBody | null = null;
   try {

@@ -65,7 +65,7 @@ export function keptList<T>(key: string, is: (value: unknown) => value is T) {
 export const theme = kept("theme", "system", ["system", "light", "dark"]);
 /** What can be chosen, in the words that are shown. */
 export const themes = [
-  ["system", "As the system"],
+  ["system", "System"],
   ["light", "Light"],
   ["dark", "Dark"],
 ] as const;

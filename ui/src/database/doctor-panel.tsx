@@ -39,7 +39,7 @@ export function DoctorPanel() {
         note={query.data === null ? undefined : <Looked of={query.data} />}
         tools={
           <button type="button" class="button small" aria-disabled={query.loading} onClick={again}>
-            <Icon name="retry" size={12} /> Look again
+            <Icon name="retry" size={12} /> Check again
           </button>
         }
       >
@@ -52,7 +52,7 @@ export function DoctorPanel() {
 
 function Looked({ of: { checks, at } }: { of: DoctorReport }) {
   const wrong = checks.filter(({ verdict }) => verdict === "wrong").length;
-  const said = wrong === 0 ? "Nothing is wrong" : `${plural(wrong, "thing is", "things are")} wrong`;
+  const said = wrong === 0 ? "No problems" : plural(wrong, "problem");
   return (
     <>
       <span role="status">{said}</span>, looked <Ago at={at} />
@@ -68,7 +68,7 @@ function Checks({ of: { checks } }: { of: DoctorReport }) {
     <>
       <Lines of={rest} />
       <details class="tabled">
-        <summary>{number(well.length)} more are well</summary>
+        <summary>{number(well.length)} more passed</summary>
         <Lines of={well} />
       </details>
     </>
@@ -102,7 +102,7 @@ function Upkeep({ of: { schema, retention, prune, oldest } }: { of: DoctorReport
   const kept = (ms: number) => (ms === 0 ? "for ever" : duration(ms));
   const { transactionMs, whose, xminAge } = oldest;
   return (
-    <Panel title="Upkeep" note="retention as this process was opened with">
+    <Panel title="Upkeep" note="retention set in this process">
       <Facts
         of={[
           [
@@ -112,15 +112,15 @@ function Upkeep({ of: { schema, retention, prune, oldest } }: { of: DoctorReport
             </>,
           ],
           ["Done jobs are kept", kept(retention.doneMs)],
-          ["Dead and cancelled ones", kept(retention.deadMs)],
+          ["Dead and cancelled jobs are kept", kept(retention.deadMs)],
           ...(retention.queues === 0
             ? []
-            : [["With times of their own", plural(retention.queues, "queue")] as const]),
+            : [["With their own retention", plural(retention.queues, "queue")] as const]),
           ...(retention.eventLogMs === null ? [] : [["Event log", kept(retention.eventLogMs)] as const]),
           [
-            "Next clean-up",
+            "Next prune",
             prune === null ? (
-              "none yet: a worker does it"
+              "none yet"
             ) : (
               <>
                 due <Ago at={prune.nextAt} />, last <Ago at={prune.doneAt} />

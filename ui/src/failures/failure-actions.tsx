@@ -30,9 +30,9 @@ export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
 export function tryOne(group: ErrorGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
-  void attempt("One of them runs again: see what becomes of it.", () =>
-    send("POST", `/jobs/${sample}/retry`),
-  ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
+  void attempt("Retrying one job", () => send("POST", `/jobs/${sample}/retry`)).then(
+    (ok) => ok && go(`/errors/${group.group}?tried=${sample}`),
+  );
 }
 
 export function retryAll(group: ErrorGroup, again: () => void): void {
@@ -44,8 +44,8 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
   openForm({
-    title: "Retry with another input",
-    verb: "Look what that does",
+    title: "Retry with changed input",
+    verb: "Preview",
     body: (
       <>
         <label class="field">
@@ -60,15 +60,16 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
           />
         </label>
         <p class="muted small">
-          An object is merged into each input, and null takes a key away. A list is a JSON Patch:{" "}
+          An object is merged into each input; null removes a key. An array is a JSON Patch:{" "}
           <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code>. Unique keys and lanes
-          stay what they were.
+          do not change.
         </p>
       </>
     ),
     run: async (fields) => {
       const given = fields.json("patch", "patch");
-      if (typeof given !== "object" || given === null) throw new Error("A patch is an object or a list.");
+      if (typeof given !== "object" || given === null)
+        throw new Error("A patch must be an object or an array.");
       patch = given;
       return null;
     },
@@ -87,20 +88,19 @@ export function deleteAll(group: ErrorGroup, again: () => void): void {
 
 function mayDecide(): boolean {
   if (may("errors:triage")) return true;
-  toast("You may not decide about errors here.", "bad");
+  toast("You do not have permission to triage failures.", "bad");
   return false;
 }
 
 export function resolve(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: "Resolve this error",
+    title: "Resolve this failure group",
     verb: "Resolve",
     body: (
       <>
         <p class="muted">
-          If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay:
-          retry or delete them.
+          Reopens if the same failure occurs again. Dead jobs stay until you retry or delete them.
         </p>
         <NoteFields group={group} />
       </>
@@ -117,17 +117,17 @@ export function resolve(group: ErrorGroup, again: () => void): void {
 export function ignore(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: "Ignore this error",
+    title: "Ignore this failure group",
     verb: "Ignore",
     body: (
       <>
         <div class="grid two">
-          <Field label="For" name="for" placeholder="good, or 12h, 7d" />
+          <Field label="For" name="for" placeholder="no end; or 12h, 7d" />
           <Field
-            label="Until it fails so often more"
+            label="Until this many more failures"
             name="count"
             inputMode="numeric"
-            placeholder="no matter"
+            placeholder="no limit"
           />
         </div>
         <NoteFields group={group} />
@@ -173,7 +173,7 @@ export function note(group: ErrorGroup, again: () => void): void {
     body: <NoteFields group={group} />,
     run: async (fields) => {
       await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
-      return "It is noted.";
+      return "Note saved";
     },
     then: again,
   });
@@ -196,7 +196,7 @@ function NoteFields({ group }: { group: ErrorGroup }) {
           class="input short"
           name="note"
           defaultValue={group.note ?? ""}
-          placeholder="For whoever looks next"
+          placeholder="What is known so far"
         />
       </label>
       <Field label="Link" name="link" placeholder="https://…" defaultValue={group.link ?? ""} />

@@ -40,9 +40,7 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
             </a>
           ))}
         </nav>
-        {by === "worker" && (
-          <span class="muted small">Which worker it was is known of the last hour or two.</span>
-        )}
+        {by === "worker" && <span class="muted small">Workers are known for the last one or two hours.</span>}
       </div>
       <section class="panel" aria-label={`Failures by ${by}`}>
         <Listing
@@ -51,8 +49,8 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
           rowKey={({ value, name }: Line) => `${name ?? ""} ${value}`}
           empty={{
             icon: "check",
-            title: "Nothing has failed",
-            text: <p>In this time, as workers counted it.</p>,
+            title: "No failures",
+            text: <p>In this time range, counted by workers.</p>,
           }}
           columns={[
             {
@@ -84,11 +82,11 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
                 </span>
               ),
             },
-            { head: "Causes", num: true, class: "muted", cell: ({ causes }) => number(causes) },
+            { head: "Groups", num: true, class: "muted", cell: ({ causes }) => number(causes) },
             { head: "Last", num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
           ]}
           foot={({ lines, cut }) =>
-            cut && <footer>The newest 50,000 counts were added up: {plural(lines.length, "line")}.</footer>
+            cut && <footer>Sum of the newest 50,000 counts: {plural(lines.length, "line")}.</footer>
           }
         />
       </section>
@@ -97,7 +95,7 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
 }
 
 const heads: Readonly<Record<FailuresBy["by"], string>> = {
-  kind: "Kind",
+  kind: "Name",
   queue: "Queue",
   worker: "Worker",
   version: "Version",

@@ -15,7 +15,7 @@ function ranWords({ at, ranMs, lost }: JobDetail["errors"][number]) {
   const time = duration(ranMs);
   return lost ? (
     <>
-      {when}, with its worker: held for {time}, until its lease passed
+      {when}, worker lost: held for {time}, until its lease expired
     </>
   ) : (
     <>

@@ -61,9 +61,9 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   const there = both.format(workerVersions.map((one) => `v${one}`));
   const text =
     newest < version
-      ? `It needs v${version} of its code, and workers have ${there}: it waits for newer ones.`
+      ? `It needs code v${version}; workers have ${there}. It waits for a newer worker.`
       : oldest < version
-        ? `It needs v${version} of its code. Workers have ${there}: the older ones leave it alone.`
+        ? `It needs code v${version}. Workers have ${there}; older ones skip it.`
         : newest > version && run
           ? `This run began with v${version} of its code, and workers now have ${there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.`
           : null;
@@ -90,9 +90,10 @@ function Checked({ check }: { check: InputCheck | null }) {
   return (
     <span
       class={`tag ${fits ? "good" : "bad"}`}
-      title="Held against the schema of its kind, as this process has it"
+      title="Checked against the schema of its definition in this process"
     >
-      <Icon name={fits ? "check" : "dead"} size={11} /> {fits ? "fits its schema" : "does not fit its schema"}
+      <Icon name={fits ? "check" : "dead"} size={11} />{" "}
+      {fits ? "matches its schema" : "does not match its schema"}
     </span>
   );
 }
@@ -103,7 +104,7 @@ function Payload({ job }: { job: JobDetail }) {
     return (
       <section class="panel" aria-label="Payload">
         <Empty icon="audit" title="Payloads are hidden">
-          <p>You may see this job, but not what it was given.</p>
+          <p>You do not have permission to see this job's payload.</p>
         </Empty>
       </section>
     );
@@ -209,9 +210,7 @@ function Trace({ id }: { id: string }) {
 
 /** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
 function attempts({ attempt, maxAttempts }: JobDetail): string {
-  return attempt === 0
-    ? `none used up, ${number(maxAttempts)} allowed`
-    : `${number(attempt)} of ${number(maxAttempts)}`;
+  return attempt === 0 ? `0 of ${number(maxAttempts)} used` : `${number(attempt)} of ${number(maxAttempts)}`;
 }
 
 function FactsOf({ job }: { job: JobDetail }) {
@@ -273,7 +272,7 @@ function FactsOf({ job }: { job: JobDetail }) {
         </a>,
       ],
       [
-        "Its slot",
+        "Occurrence",
         schedule.by === "slot" ? instant(schedule.at) : `${instant(schedule.at)}, by ${schedule.by}`,
       ],
       ...(["previous", "next"] as const).flatMap((which) => {

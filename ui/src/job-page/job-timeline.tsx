@@ -32,7 +32,7 @@ export function JobTimeline({
                 <Icon name="dot" size={11} />
               </span>
               <button type="button" class="text-button" onClick={() => (whole.value = true)}>
-                Show {number(folded.to - folded.from)} more moments
+                Show {number(folded.to - folded.from)} more events
               </button>
             </li>
           ) : (
@@ -43,7 +43,7 @@ export function JobTimeline({
               <span class="what">
                 {moment.what}
                 {moment.skewed && (
-                  <span class="tag warn" title="By its own clock this was before what it came after">
+                  <span class="tag warn" title="By its own clock, this happened before the event it follows">
                     clock skew
                   </span>
                 )}

@@ -32,14 +32,13 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
           </span>
         ))}
         <span class="spring" />
-        <span>{duration(to - from)} in all</span>
+        <span>{duration(to - from)} in total</span>
       </div>
       {life.skewed && (
         <p class="small">
           <span class="tag warn">clock skew</span>{" "}
           <span class="muted">
-            By their own clocks something ended before it began: the clocks of two machines differ. It is
-            shown as no time at all.
+            Machine clocks differ: something ended before it began. It has no duration here.
           </span>
         </p>
       )}

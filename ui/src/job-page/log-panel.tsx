@@ -77,7 +77,7 @@ export function JobLog({ id }: { id: string }) {
           if (log.kept === 0) return <NoLog />;
           if (log.matched === 0)
             return (
-              <Empty icon="search" title="No line matches">
+              <Empty icon="search" title="No matching lines">
                 <p>{plural(log.kept, "line")} of this job are kept.</p>
               </Empty>
             );
@@ -111,7 +111,7 @@ export function JobLog({ id }: { id: string }) {
 
 function Lines({ lines }: { lines: LogList["lines"] }) {
   return (
-    <div class="scroll log" tabIndex={0} role="region" aria-label="Lines of the log">
+    <div class="scroll log" tabIndex={0} role="region" aria-label="Log lines">
       <table>
         <thead class="hidden-text">
           <tr>
@@ -145,8 +145,8 @@ function Lines({ lines }: { lines: LogList["lines"] }) {
 
 function NoLog() {
   return (
-    <Empty icon="audit" title="Nothing was kept">
-      <p>Its handler said nothing with ctx.log, or its worker does not keep what is said. Ask for it:</p>
+    <Empty icon="audit" title="No log lines">
+      <p>The handler has not called ctx.log, or its worker does not store job logs. To store them:</p>
       <pre class="code">{`const hf = await open(url, { jobLog: true });`}</pre>
     </Empty>
   );

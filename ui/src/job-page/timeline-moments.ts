@@ -110,7 +110,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
       what: stopped
         ? "Cancelled"
         : lost
-          ? `Attempt ${attempt} was lost with its worker`
+          ? `Attempt ${attempt} was lost: its worker died`
           : `Attempt ${attempt} failed`,
       why: [message, ...(ranMs === null ? [] : [lost ? held(ranMs) : { before: "ran", ms: ranMs }])],
       kind: stopped || lost ? "warn" : "bad",
@@ -145,8 +145,8 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   if (untold > 0)
     add({
       at: null,
-      what: untold === 1 ? "Lost its worker once" : `Lost its worker ${untold} times`,
-      why: ["a crash, or a lease that passed: it was taken over"],
+      what: untold === 1 ? "Worker lost once" : `Worker lost ${untold} times`,
+      why: ["its worker crashed or its lease expired"],
       kind: "warn",
       icon: "dead",
     });
@@ -154,7 +154,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
     add({
       at: null,
       what: job.throttles === 1 ? "Throttled once" : `Throttled ${job.throttles} times`,
-      why: ["asked to come later, which uses up no attempt"],
+      why: ["asked to run later; no attempt used"],
       kind: "warn",
       icon: "wait",
     });
@@ -187,9 +187,12 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
 
 /** How long a lost attempt ran nobody knows: its worker was silent before the lease passed. */
 function held(ms: number): Why {
-  return { before: "held for", ms, after: "until its lease passed" };
+  return { before: "held for", ms, after: "until its lease expired" };
 }
 
 function after({ at, lost }: { readonly at: number; readonly lost: boolean }, next: number): Why {
-  return { ms: Math.max(0, next - at), after: lost ? "after it was lost" : "after the failure before" };
+  return {
+    ms: Math.max(0, next - at),
+    after: lost ? "after the lost attempt" : "after the previous failure",
+  };
 }

@@ -26,7 +26,7 @@ const waited = ({ startedAt, runAt, createdAt }: JobLine): string =>
 function Elapsed({ since }: { since: number }) {
   const ms = Math.max(0, now.value - since);
   return (
-    <span class="running-for" title="It runs">
+    <span class="running-for" title="Running for">
       {duration(Math.floor(ms / 1_000) * 1_000)}
     </span>
   );
@@ -199,7 +199,7 @@ function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
         <h2>Columns of {titles[kind]}</h2>
       </header>
       <div class="content">
-        <p class="muted">The job is always shown; narrow windows leave some out.</p>
+        <p class="muted">The job column is always shown. Narrow windows hide some columns.</p>
         <div class="grid two">
           {Object.entries(columns).map(([name, { head }]) => (
             <label class="row" key={name}>
@@ -221,7 +221,7 @@ function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
             checked={previews.value === "on"}
             onChange={(event) => (previews.value = event.currentTarget.checked ? "on" : "off")}
           />{" "}
-          The beginning of the input, below each job, in every list
+          First characters of each job's input, in every list
         </label>
       </div>
       <footer>

@@ -12,13 +12,12 @@ export function exportDialog(asked: Params, total: string | null, words: string)
         <p>
           {total === null ? (
             <>
-              All <b>{words}</b>, newest first, with their input. What is redacted here is redacted in the
-              file.
+              All <b>{words}</b>, newest first, with their input. Redacted values stay redacted in the file.
             </>
           ) : (
             <>
-              All {total} <b>{words}</b>, newest first, with their input. What is redacted here is redacted in
-              the file.
+              All {total} <b>{words}</b>, newest first, with their input. Redacted values stay redacted in the
+              file.
             </>
           )}
         </p>
@@ -32,7 +31,7 @@ export function exportDialog(asked: Params, total: string | null, words: string)
         await response.blob(),
         `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`,
       );
-      return "The file is yours.";
+      return "File saved";
     },
   });
 }

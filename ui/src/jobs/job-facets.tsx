@@ -17,7 +17,7 @@ export function Facets({ facets: data, filter }: { facets: JobFacets; filter: Li
   if (filter["ids"] !== undefined) return null;
   const rows = [
     ["queue", "Queue", data.queues, "Queues among these jobs"],
-    ["name", "Kind", data.names, "Kinds among these jobs"],
+    ["name", "Name", data.names, "Names among these jobs"],
   ] as const;
   // Where there is nothing else to choose, the list says it all.
   const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
@@ -141,15 +141,15 @@ function Attempts({ filter }: { filter: ListFilter }) {
         bad={bad}
         looks="calm"
         height={34}
-        label={`Attempts that ended, each bar ${duration(stepMs)}, ${when}; failed ones in red`}
+        label={`Attempts ended, ${duration(stepMs)} per bar, ${when}; failed in red`}
         name={(i) => (long ? minuteOf(at[i] ?? null) : clockTime(at[i] ?? 0))}
         chosen={chosen.length === 0 ? null : { low: chosen[0] ?? 0, top: chosen.at(-1) ?? 0 }}
         lead={{ range, point: (i) => range(i, i) }}
       />
       <figcaption class="muted small">
         {since === undefined
-          ? `Attempts ended ${when}; choose a stretch to see what ended in it`
-          : `Attempts ended ${when}, also of jobs that were created before; choose a stretch to see what ended in it`}
+          ? `Attempts ended ${when}. Select a range to list its jobs.`
+          : `Attempts ended ${when}, including jobs created earlier. Select a range to list its jobs.`}
       </figcaption>
     </figure>
   );

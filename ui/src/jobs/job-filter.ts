@@ -88,19 +88,17 @@ export function readSearch(typed: string, now: number): Typed {
     if (param === SEVERAL) found[param] = values.join("\n");
     else if (param === "since" || param === "until") {
       const at = instantOf(last, now);
-      if (at === null) return wrong(`${param}: takes ${INSTANT_HELP}, and not ${last}.`);
+      if (at === null) return wrong(`${param}: expected ${INSTANT_HELP}; got ${last}.`);
       found[param] = String(at);
     } else if (param === "ended") {
       const window = windowOf(last, now);
-      if (window === null) return wrong(`ended: takes ${WINDOW_HELP}, and not ${last}.`);
+      if (window === null) return wrong(`ended: expected ${WINDOW_HELP}; got ${last}.`);
       found[param] = window;
     } else if (param === "ids") {
       const given = values.flatMap((value) => value.split(","));
       const bad = given.find((one) => idPart(one) === null);
       if (bad !== undefined)
-        return wrong(
-          `id: takes an id, or 4 digits at least of its beginning or its end (lists show the last 12), and not ${bad}.`,
-        );
+        return wrong(`id: expected an id or at least 4 digits of its start or end; got ${bad}.`);
       parts.push(...given.filter((one) => !id.test(one)));
       found[param] = given.filter((one) => id.test(one)).join(",");
     } else if (param === "state" || param === "queue" || param === "name") found[param] = values.join(",");
@@ -132,19 +130,20 @@ function refusal(param: string, values: readonly string[]): string | null {
   const bounds = last.includes("..") ? last.split("..") : [last.replace(sign, "")];
   if (param === "state") {
     const bad = values.flatMap((value) => value.split(",")).find((one) => !Object.hasOwn(states, one));
-    if (bad !== undefined) return `state: takes ${Object.keys(states).join(", ")}, and not ${bad}.`;
+    if (bad !== undefined) return `state: expected ${Object.keys(states).join(", ")}; got ${bad}.`;
   }
   if (param === "attempt" && !bounds.every((one) => /^\d{1,16}$/.test(one)))
-    return `attempt: takes a whole number such as 3, >3, <=3 or 3..5, and not ${last}.`;
+    return `attempt: expected a whole number such as 3, >3, <=3 or 3..5; got ${last}.`;
   if ((param === "age" || param === "run") && !bounds.every((one) => spanMs(one) >= 0))
-    return `${param}: takes a time such as >5m, <10s or 1h..2h, and not ${last}.`;
+    return `${param}: expected a time such as >5m, <10s or 1h..2h; got ${last}.`;
   return null;
 }
 
 /** "Did you mean queue:?", where a word is near. */
 function meant(unknown: string): string {
   const near = SEARCH_WORDS.find(({ word }) => oneSlip(unknown.toLowerCase(), word));
-  if (unknown.toLowerCase() === "payload") return "A value in the input has its path: payload.user.id:42.";
+  if (unknown.toLowerCase() === "payload")
+    return "For a value in the input, write its path: payload.user.id:42.";
   return near === undefined ? "" : `Did you mean ${near.word}:?`;
 }
 

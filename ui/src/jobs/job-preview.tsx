@@ -58,7 +58,7 @@ function Content({ job }: { job: JobDetail }) {
           <section aria-label="Latest error">
             <h3 class="small">
               {job.errors.length > 1
-                ? `Latest error, of ${plural(job.errors.length, "failure")}`
+                ? `Latest error of ${plural(job.errors.length, "failure")}`
                 : "Latest error"}
             </h3>
             {last.stack === null ? (

@@ -29,7 +29,7 @@ export interface SearchProblem {
 /** While there is one, nobody acts on all that match: the list is of what was typed before. */
 export const searchProblem = signal<SearchProblem | null>(null);
 
-const looking: SearchProblem = { message: "Looking for the id…", instead: null };
+const looking: SearchProblem = { message: "Searching for the id…", instead: null };
 
 export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: Params }) {
   const input = useRef<HTMLInputElement>(null);
@@ -132,16 +132,16 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
       const all = { ...found, ids: [...new Set(known)].join(",") };
       if (more)
         refuse(
-          `More than ${jobs.length} jobs have ids that begin or end in ${part}: type more of it.`,
+          `More than ${jobs.length} jobs have ids that begin or end with ${part}. Type more characters.`,
           inQuotesOf(part),
         );
       else if (jobs.length > 0 && others.length > 0) await whose(others, all, null);
       else if (jobs.length > 0) show(all);
       else if (looked.cursor === null)
-        refuse(`No job has an id that begins or ends in ${part}.`, inQuotesOf(part));
+        refuse(`No job has an id that begins or ends with ${part}.`, inQuotesOf(part));
       else
         searchProblem.value = {
-          message: `No job of those since ${instant(looked.since)} has an id that ends in ${part}.`,
+          message: `No job since ${instant(looked.since)} has an id that ends with ${part}.`,
           instead: { verb: "Search on", run: () => void whose([part, ...others], found, looked.cursor) },
         };
     } catch (error) {
@@ -169,7 +169,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
         aria-autocomplete="list"
         aria-activedescendant={open && at.value >= 0 ? `search-word-${at.value}` : undefined}
         aria-label="Find jobs"
-        placeholder="Text, an id, or words: state:dead attempt:>3 age:>5m payload.user.id:42"
+        placeholder="Text, id, or filters: state:dead attempt:>3 age:>5m payload.user.id:42"
         spellcheck={false}
         autocomplete="off"
         aria-invalid={problem !== null}
@@ -192,7 +192,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
           event.stopPropagation();
         }}
       />
-      <ul id="search-words" role="listbox" aria-label="What could be typed" hidden={!open}>
+      <ul id="search-words" role="listbox" aria-label="Suggestions" hidden={!open}>
         {options.value.map((option, i) => (
           <li
             key={option.insert}

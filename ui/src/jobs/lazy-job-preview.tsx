@@ -27,7 +27,7 @@ export const previewColumn: Column<PreviewedJob> = actionsColumn((job) => (
     icon="search"
     bare
     quiet
-    title="Look at it here (v)"
+    title="Preview (v)"
     press={() => openPreview(job)}
   />
 ));

@@ -37,7 +37,7 @@ export function SavedViews() {
           </a>
           <button
             type="button"
-            aria-label={`Forget the view ${name}`}
+            aria-label={`Delete the view ${name}`}
             onClick={() => (views.value = views.value.filter((one) => one.name !== name))}
           >
             <Icon name="close" size={12} />
@@ -46,7 +46,7 @@ export function SavedViews() {
       ))}
       {!known && (
         <button type="button" class="button quiet small" onClick={() => save(current)}>
-          <Icon name="star" size={13} /> Save this view
+          <Icon name="star" size={13} /> Save view
         </button>
       )}
     </div>
@@ -55,20 +55,20 @@ export function SavedViews() {
 
 function save(to: string): void {
   openForm({
-    title: "Save this view",
+    title: "Save view",
     verb: "Save",
     body: (
       <>
         <p class="muted">
-          Kept in this browser: <span class="mono">{to}</span>
+          Saved in this browser: <span class="mono">{to}</span>
         </p>
-        <Field label="Name" name="name" required placeholder="Dead mail of today" />
+        <Field label="Name" name="name" required placeholder="Dead mail today" />
       </>
     ),
     run: async (fields) => {
       const name = fields.text("name")?.slice(0, 60) ?? "";
       views.value = [...views.value.filter((one) => one.name !== name), { name, to }].slice(-most);
-      return "Saved.";
+      return "Saved";
     },
   });
 }

@@ -1,4 +1,4 @@
-// What could be typed next in the search for jobs. Pure: what is known of values is handed in.
+// Suggestions of the job search. Pure: known values are passed in.
 import { SEARCH_WORDS } from "../../../src/operate/search-words.ts";
 
 export interface Suggestion {

@@ -44,7 +44,7 @@ export function InputForm({
       </div>
       {others.length > 0 && (
         <p class="muted small">
-          Also there, to be changed as JSON:{" "}
+          Only editable as JSON:{" "}
           {
             <span class="mono">
               {others
@@ -97,13 +97,9 @@ function Member({
   );
   if (half !== undefined)
     told.push(
-      field.kind === "json"
-        ? "This is not JSON."
-        : field.kind === "integer"
-          ? "This is no integer."
-          : "This is no number.",
+      field.kind === "json" ? "Not valid JSON" : field.kind === "integer" ? "Not an integer" : "Not a number",
     );
-  if (masked) told.push("Redacted: put the real value in, or empty it.");
+  if (masked) told.push("Redacted. Enter the real value or clear the field.");
   const id = `member-${at}`;
   const attributes = {
     id,

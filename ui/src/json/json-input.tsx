@@ -40,7 +40,7 @@ export function useDraft(text: string, marks: readonly Mark[] = []): Draft {
  */
 export function written({ text, halves }: Draft, notJson: string): JsonNode {
   if (halves.value.size > 0)
-    throw new Error(`Not understood: ${[...halves.value.keys()].map((key) => key.slice(0, 60)).join(", ")}.`);
+    throw new Error(`Invalid value: ${[...halves.value.keys()].map((key) => key.slice(0, 60)).join(", ")}.`);
   try {
     return readJson(text.value.trim() === "" ? "null" : text.value);
   } catch {
@@ -56,7 +56,7 @@ function takeIssues(draft: Draft, error: unknown): void {
   if (error instanceof ApiFailure)
     draft.issues.value = error.issues.map(({ path, message }) => ({
       path,
-      message: missing.test(message) ? "This is needed." : message.slice(0, 300),
+      message: missing.test(message) ? "Required" : message.slice(0, 300),
     }));
 }
 
@@ -226,7 +226,8 @@ function JsonField({
             ))}
           </ul>
         ) : (
-          checked && fields === null && <span class="muted">Checked against its schema first.</span>
+          checked &&
+          fields === null && <span class="muted">Checked against its schema before it is sent.</span>
         )}
       </div>
     </div>
@@ -236,6 +237,6 @@ function JsonField({
 function maskedText(places: readonly (readonly string[])[]): string {
   const shown = places.slice(0, 8).map(placeText).join(", ");
   return places.length > 8
-    ? `Redacted: ${shown} and more. Put the real values in, or take them out.`
-    : `Redacted: ${shown}. Put the real values in, or take them out.`;
+    ? `Redacted: ${shown} and more. Enter the real values or remove them.`
+    : `Redacted: ${shown}. Enter the real values or remove them.`;
 }

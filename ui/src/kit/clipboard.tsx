@@ -7,7 +7,7 @@ import { toast } from "./toasts.tsx";
  * The clipboard is there on safe origins alone. Without it the browser's old way is tried, and where that fails too the text is
  * shown, chosen, so that one key copies it.
  */
-export async function copy(text: string, said = "Copied."): Promise<void> {
+export async function copy(text: string, said = "Copied"): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     toast(said);
@@ -44,7 +44,7 @@ function CopyByHand({ text, close }: { text: string; close: () => void }) {
         <h2>Not copied</h2>
       </header>
       <div class="content">
-        <p>This browser does not let a page copy here. The text is chosen: press Ctrl C, or ⌘ C.</p>
+        <p>The browser does not allow copying here. The text is selected: press Ctrl C or ⌘ C.</p>
         <textarea ref={field} class="input mono" rows={6} readOnly value={text} aria-label="Text to copy" />
       </div>
       <footer>

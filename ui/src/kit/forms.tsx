@@ -37,7 +37,7 @@ export class Fields {
     const text = this.text(name);
     if (text === undefined) return undefined;
     if (!/^-?\d{1,15}(\.\d+)?$/.test(text))
-      throw new FieldError(name, `“${text}” is not a number: write it in digits alone, such as 1000.`);
+      throw new FieldError(name, `“${text}” is not a number. Write digits only, such as 1000.`);
     return Number(text);
   }
 
@@ -46,7 +46,7 @@ export class Fields {
     try {
       return JSON.parse(this.text(name) ?? "null");
     } catch {
-      throw new Error(`The ${label} is not JSON.`);
+      throw new Error(`The ${label} is not valid JSON.`);
     }
   }
 }

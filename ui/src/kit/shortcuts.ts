@@ -1,4 +1,4 @@
-// Single keys do things only while nobody types, no dialog is open, and they are not turned off (WCAG 2.1.4).
+// Single-key shortcuts. They are off while a field has the focus or a dialog is open, and can be turned off (WCAG 2.1.4).
 import { dialogOpen } from "./dialogs.tsx";
 import { shortcuts } from "../data/page-settings.ts";
 

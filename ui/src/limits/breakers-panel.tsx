@@ -25,8 +25,8 @@ export function BreakersPanel() {
           brief: true,
           text: (
             <p>
-              Give a queue one in its settings, or a job in its definition: after so many failures in a row
-              its jobs wait, and keep their attempts.
+              Set a breaker for a queue or in a job's definition. After consecutive failures, jobs wait
+              without using attempts.
             </p>
           ),
         }}
@@ -65,7 +65,7 @@ export function BreakersPanel() {
                   on={key}
                   needs="limits:set"
                   run={() => send("POST", `/breakers/${seg(key)}/reset`)}
-                  done="Closed."
+                  done="Breaker reset"
                   then={query.again}
                 />
               ),

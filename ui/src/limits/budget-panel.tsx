@@ -47,10 +47,10 @@ export function BudgetsPanel() {
         sort="sort-budgets"
         empty={{
           icon: "limits",
-          title: "No budget is set",
+          title: "No budgets",
           text: (
             <>
-              <p>A budget is a rate that all processes share. Jobs take from it as they run:</p>
+              <p>A budget limits a rate over all processes. Jobs take tokens while they run:</p>
               <pre class="code">{`await hf.budgets.set("slack", { limit: 50, per: "1m" });\nawait ctx.budget("slack");`}</pre>
             </>
           ),
@@ -146,9 +146,9 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
         ...change,
         verb: "Reset",
         icon: "retry",
-        title: "Back to the code's numbers",
+        title: "Restore the limit set in code",
         run: () => send("POST", `/budgets/${seg(name)}/reset`),
-        done: "The code's numbers count again.",
+        done: "Budget reset",
         then: refreshingLimits(again),
       }),
     doing({
@@ -156,9 +156,9 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
       verb: "Drain",
       danger: true,
       icon: "drain",
-      ask: "Nothing is granted until it refills.",
+      ask: "Removes all tokens. Nothing is granted until the budget refills.",
       run: () => send("POST", `/budgets/${seg(name)}/drain`),
-      done: "Drained.",
+      done: "Budget drained",
       then: again,
     }),
     doing({
@@ -166,9 +166,9 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
       verb: "Remove",
       danger: true,
       icon: "trash",
-      ask: "What takes from it gets nothing until somebody sets it again.",
+      ask: "Jobs that use this budget get nothing until it is set again.",
       run: () => send("DELETE", `/budgets/${seg(name)}`),
-      done: "Removed.",
+      done: "Removed",
       then: refreshingLimits(again),
     }),
   ];
@@ -222,7 +222,7 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
         ...(burst === undefined ? {} : { burst }),
         ...durationOf(fields),
       });
-      return "The budget holds in every process.";
+      return "Budget saved";
     },
   });
 }

@@ -16,7 +16,7 @@ export function HoldsPanel() {
   return (
     <Panel
       title="Holds"
-      note="a named stop over some queues, or all"
+      note="a named stop for some or all queues"
       tools={
         <Act
           verb="New hold"
@@ -34,14 +34,9 @@ export function HoldsPanel() {
         sort="sort-holds"
         empty={{
           icon: "check",
-          title: "Nothing is held",
+          title: "No holds",
           brief: true,
-          text: (
-            <p>
-              Set a hold when something outside is broken (“session expired”): jobs wait, and keep their
-              attempts.
-            </p>
-          ),
+          text: <p>Set a hold while an external system is down. Jobs wait without using attempts.</p>,
         }}
         columns={[
           {
@@ -81,7 +76,7 @@ export function HoldsPanel() {
               needs="limits:set"
               run={() => send("DELETE", `/holds/${seg(name)}`)}
               undo={() => setHold(name, queues ?? undefined, reason ?? undefined)}
-              done="Cleared."
+              done="Hold cleared"
               then={query.again}
             />
           )),

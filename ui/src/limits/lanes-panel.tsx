@@ -29,7 +29,7 @@ function laneActions(line: LaneLine, again: () => void): Actions {
       icon: paused ? "play" : "pause",
       run: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused }),
       undo: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused }),
-      done: paused ? `${lane} is resumed.` : `${lane} is paused.`,
+      done: paused ? `${lane} resumed` : `${lane} paused`,
     }),
     running > 0 && holdersOf(queue, lane),
     (tuned || rate !== null) &&
@@ -38,8 +38,8 @@ function laneActions(line: LaneLine, again: () => void): Actions {
         verb: "Reset",
         icon: "retry",
         run: () => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`),
-        done: `${lane} has the code's limits, and its rate begins anew.`,
-        ask: "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
+        done: `${lane} reset`,
+        ask: "Restores the limits and weight set in code and resets the rate. Running jobs stay counted; a pause stays.",
       }),
     (tuned || paused) &&
       doing({
@@ -48,8 +48,8 @@ function laneActions(line: LaneLine, again: () => void): Actions {
         danger: true,
         icon: "trash",
         run: () => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`),
-        done: `What was set of ${lane} is removed.`,
-        ask: "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
+        done: `${lane}: settings removed`,
+        ask: "Removes all settings of this lane, including its pause. New jobs use the limits set in code. The lane is forgotten after a day without jobs.",
       }),
   ];
 }
@@ -61,7 +61,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
     then: again,
     body: (
       <>
-        <p class="muted">Empty is no limit. They hold for this lane of {lane.queue}, in every process.</p>
+        <p class="muted">Empty means no limit. Applies to this lane of {lane.queue} in every process.</p>
         <div class="grid two">
           <Field
             label="Concurrency"
@@ -88,7 +88,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
         weight: fields.number("weight") ?? null,
         ...durationOf(fields),
       });
-      return "The limits hold in every process.";
+      return "Limits saved";
     },
   });
 }
@@ -102,7 +102,7 @@ export function ThrottledLanesPanel() {
   );
   if (query.data === null || query.data.lanes.length === 0) return null;
   return (
-    <Panel title="Most throttled lanes" note="they have jobs, and may start none now">
+    <Panel title="Most throttled lanes" note="lanes with jobs that may not start now">
       <Listing
         query={query}
         rows={({ lanes }) => lanes}
@@ -178,10 +178,10 @@ export function LanesPanel() {
         sort={({ cursor: next }) => (next === null && cursor.value === null ? "sort-lanes" : undefined)}
         empty={{
           icon: "limits",
-          title: "No lane is in use",
+          title: "No lanes in use",
           text: (
             <>
-              <p>Give a job a lane, and no tenant waits behind another:</p>
+              <p>Give jobs a lane so that tenants do not wait for each other:</p>
               <pre class="code">{`defineJob({ name: "sync", lane: (input) => input.tenant,\n  lanes: { concurrency: 2 }, … });`}</pre>
             </>
           ),

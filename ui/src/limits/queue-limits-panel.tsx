@@ -31,9 +31,9 @@ export function QueueLimitsPanel() {
         sort="sort-queues"
         empty={{
           icon: "limits",
-          title: "No queue has a limit",
+          title: "No queue limits",
           brief: true,
-          text: <p>Give one a concurrency or a rate in its settings: it holds over all processes.</p>,
+          text: <p>Set a concurrency or a rate in a queue's settings. It applies over all processes.</p>,
         }}
         columns={[
           {
@@ -141,7 +141,7 @@ function queueForm(queue: QueueUse, again: () => void): void {
     then: again,
     body: (
       <>
-        <p class="muted">Empty is no limit. It takes effect in every process within seconds.</p>
+        <p class="muted">Empty means no limit. Takes effect in every process within seconds.</p>
         <div class="grid two">
           <Field
             label="Concurrency over the cluster"
@@ -166,7 +166,7 @@ function queueForm(queue: QueueUse, again: () => void): void {
         rate: rateOf(fields.text("rate")),
         ...durationOf(fields),
       });
-      return "The limits hold in every process.";
+      return "Limits saved";
     },
   });
 }
@@ -200,7 +200,7 @@ function Holders({ queue, lane, close }: { queue: string; lane: string | null; c
           query={query}
           rows={({ jobs }) => jobs}
           rowKey={({ id }: JobLine) => id}
-          empty={{ icon: "check", title: "Nobody holds it", text: <p>No job of it runs now.</p> }}
+          empty={{ icon: "check", title: "No holders", text: <p>No job runs under this limit.</p> }}
           columns={[
             {
               head: "Job",

@@ -14,7 +14,7 @@ export function refreshingLimits(again: () => void): () => void {
 
 /** The fields that say how long a change holds. */
 export function DurationField() {
-  return <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />;
+  return <Field label="Duration" name="for" placeholder="no end; or 30m, 4h, 2d" />;
 }
 
 export function durationOf(fields: Fields): { for?: string } {

@@ -18,7 +18,7 @@ export function TemporaryLimitsPanel() {
   );
   if (query.data === null || query.data.overrides.length === 0) return null;
   return (
-    <Panel title="For a while" note="these go back by themselves">
+    <Panel title="Temporary limits" note="revert by themselves">
       <Listing
         query={query}
         rows={({ overrides }) => overrides}
@@ -35,7 +35,7 @@ export function TemporaryLimitsPanel() {
             ),
           },
           {
-            head: "Goes back to",
+            head: "Reverts to",
             class: "mono",
             style: { maxWidth: "420px" },
             cell: ({ back }) => (back === null ? "not there" : backInWords(back)),
@@ -49,7 +49,7 @@ export function TemporaryLimitsPanel() {
               run={() =>
                 send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
               }
-              done="Back to what was there before."
+              done="Previous limit restored"
               then={refreshingLimits(query.again)}
             />
           )),

@@ -37,7 +37,7 @@ export function CopyMenu({ job }: { job: JobDetail }) {
       role="menuitem"
       tabIndex={-1}
       onClick={choose(() => {
-        const said = masked ? "Copied. Its first line says what must be filled in." : undefined;
+        const said = masked ? "Copied. Fill in what its first line says." : undefined;
         void copy(text(job), name === see.name ? undefined : said);
       })}
     >

@@ -36,7 +36,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
 
   const { form, wrong, onSubmit } = useSending(draft, {
     send: async (fields) => ({ said: await enqueue(new Fields(fields), draft) }),
-    misfit: "The input does not fit the schema of this kind. Nothing was enqueued.",
+    misfit: "The input does not match the job's schema. Not enqueued.",
     close,
   });
 
@@ -60,7 +60,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
           }}
         />
         {start.payloadHidden === true && (
-          <div class="banner warn">You may not see the input of the job that you copy: put one in.</div>
+          <div class="banner warn">You do not have permission to see the copied job's input. Enter one.</div>
         )}
         <JsonInput draft={draft} of={kind.value} what="input" undone="enqueued" />
         <div class="grid two">
@@ -78,7 +78,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
             placeholder="0"
             defaultValue={start.priority === 0 ? "" : (start.priority ?? "")}
           />
-          <Field label="Attempts" name="attempts" inputMode="numeric" placeholder="as its kind has" />
+          <Field label="Attempts" name="attempts" inputMode="numeric" placeholder="default of the job" />
           <Field label="Unique key" name="key" placeholder={computed("unique")} />
           <Field label="Lane" name="lane" placeholder={computed("lane")} defaultValue={start.lane ?? ""} />
         </div>
@@ -118,10 +118,10 @@ async function learn(
 /** @throws Error that says what is wrong; ApiFailure with what the schema found. */
 async function enqueue(fields: Fields, draft: Draft): Promise<string> {
   const name = fields.text("name");
-  if (name === undefined) throw new Error("Which kind of job? Put its name in.");
-  const input = written(draft, "The input is not JSON.");
+  if (name === undefined) throw new Error("Enter a job name.");
+  const input = written(draft, "The input is not valid JSON.");
   if (stillMasked(input, draft.marks.value).length > 0)
-    throw new Error("Nothing was enqueued: a part of the input is redacted.");
+    throw new Error("Not enqueued: part of the input is redacted.");
   const options = {
     queue: fields.text("queue"),
     delay: fields.text("delay"),
@@ -134,7 +134,7 @@ async function enqueue(fields: Fields, draft: Draft): Promise<string> {
   const response = await call("/jobs", { method: "POST", json });
   const { status, id } = (await response.json()) as { status: string; id: string };
   go(`/jobs/${id}`);
-  return status === "enqueued" ? "Enqueued." : `Not enqueued again: ${status}.`;
+  return status === "enqueued" ? "Enqueued" : `Not enqueued: ${status}`;
 }
 
 function Recent({ list, take }: { list: readonly RecentInput[]; take: (one: RecentInput) => void }) {
@@ -145,7 +145,7 @@ function Recent({ list, take }: { list: readonly RecentInput[]; take: (one: Rece
       <ul class="recent" aria-labelledby="recent-inputs">
         {list.map((one) => (
           <li key={one.id}>
-            <button type="button" onClick={() => take(one)} title="Take this input">
+            <button type="button" onClick={() => take(one)} title="Use this input">
               <span class="mono clip">{compact(readJson(one.input ?? "null")).slice(0, 400)}</span>
               {one.masked.length > 0 && <span class="tag warn">redacted</span>}
               <JobStateOf job={one} />

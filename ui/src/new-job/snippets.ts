@@ -37,7 +37,7 @@ export function commandSnippet(job: SnippetJob): string {
   for (const [option, value] of Object.entries(optionsOf(job))) {
     const text = option === "timeout" || option === "deadline" ? `${value}ms` : String(value);
     if (text.includes("\0") || !text.isWellFormed())
-      notes.push(`Its ${option} has signs that no command line can hold, and is left out.`);
+      notes.push(`Its ${option} has characters that no command line can hold and is left out.`);
     // What begins with a dash would be an option.
     else words.push(...(text.startsWith("-") ? [`--${option}=${text}`] : [`--${option}`, text]));
   }
@@ -55,8 +55,7 @@ export function curlSnippet(
   { api, auth }: { readonly api: string; readonly auth: "token" | "page" },
 ): string {
   const notes = notesOf(job);
-  if (auth === "page")
-    notes.push("This dashboard is behind a sign-in of its own. Add the cookie or header that it asks for.");
+  if (auth === "page") notes.push("This dashboard has its own sign-in. Add its cookie or header.");
   const body = enqueueBody(job.name, compact(inputOf(job)), optionsOf(job));
   const lines = [
     `curl -X POST ${quoted(`${api}/jobs`)}`,
@@ -72,7 +71,7 @@ export function typescriptSnippet(job: SnippetJob): string {
   const notes = notesOf(job);
   const input = inputOf(job);
   if (/\d/.test(job.input ?? "") && hasLongNumbers(input))
-    notes.push("JSON.rawJSON keeps digits that a number of JavaScript cannot hold.");
+    notes.push("JSON.rawJSON keeps digits that a JavaScript number cannot hold.");
   const options: JsonNode = {
     kind: "object",
     members: Object.entries(optionsOf(job)).map(([option, value]) => [
@@ -111,7 +110,8 @@ function inputOf({ input, masked, payloadHidden }: SnippetJob): JsonNode {
  */
 function notesOf({ masked, payloadHidden, context }: SnippetJob): string[] {
   const notes: string[] = [];
-  if (payloadHidden) notes.push("You may not see the input of this job. Put it in place of INPUT.");
+  if (payloadHidden)
+    notes.push("You do not have permission to see the input of this job. Put it in place of INPUT.");
   else if (masked.length > 0) {
     const places = masked.slice(0, 8).map((place) => place.join(".").replaceAll(/[^\w.]/g, "_"));
     const named = places.filter((place) => place !== "").join(" and ");
@@ -125,7 +125,7 @@ function notesOf({ masked, payloadHidden, context }: SnippetJob): string[] {
           : `Redacted here, ${named}. Put the real values in place of REDACTED.`,
     );
   }
-  if (context?.includes(MASK) === true) notes.push("Its context has a redacted part, and is left out.");
+  if (context?.includes(MASK) === true) notes.push("Its context is partly redacted and is left out.");
   return notes;
 }
 

@@ -8,10 +8,10 @@ import { Empty, Failure, Panel } from "../kit/panels.tsx";
 import { type Column, Table } from "../kit/table.tsx";
 
 const columns: Column<AuditLine>[] = [
-  { head: "When", class: "muted", cell: ({ at }) => <Ago at={at} /> },
-  { head: "Who", from: "medium", cell: ({ actor }) => actor },
+  { head: "Time", class: "muted", cell: ({ at }) => <Ago at={at} /> },
+  { head: "Actor", from: "medium", cell: ({ actor }) => actor },
   {
-    head: "What",
+    head: "Action",
     cell: (line) => (
       <>
         <b>{line.action}</b>
@@ -25,7 +25,7 @@ const columns: Column<AuditLine>[] = [
     ),
   },
   {
-    head: "On",
+    head: "Target",
     from: "medium",
     class: "mono clip",
     style: { maxWidth: "240px" },
@@ -64,10 +64,10 @@ interface Page {
 /** What was done to one job. */
 export function JobEvents({ id }: { id: string }) {
   return (
-    <Panel title="Events" note="what was done to this job by itself, and by whom; kept 90 days">
+    <Panel title="Events" note="operator actions on this job, kept for 90 days">
       <AuditTrail
         target={id}
-        empty="Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line."
+        empty="No operator has changed this job. A bulk action is one line on the audit trail."
       />
     </Panel>
   );
@@ -99,7 +99,7 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
           </div>
         )
       ) : entries.value.length === 0 ? (
-        <Empty icon="audit" title="Nothing was done yet">
+        <Empty icon="audit" title="No actions yet">
           <p>{empty}</p>
         </Empty>
       ) : (

@@ -43,7 +43,7 @@ export function startBulk(
   dead = filter.state?.length === 1 && filter.state[0] === "dead",
 ): void {
   if (!mayDo(action)) {
-    toast(`You may not do this to jobs here: ${verbs[action].verb}.`, "bad");
+    toast(`You do not have permission for this: ${verbs[action].verb}`, "bad");
     return;
   }
   const verb = verbOn(action, dead);
@@ -103,7 +103,7 @@ function Bulk({
     }
     if (closed.current) return;
     toast(
-      current.matched === 0 ? "No job matched any more." : `${verb}: ${outcomesInWords(current)}.`,
+      current.matched === 0 ? "No matching jobs" : `${verb}: ${outcomesInWords(current)}.`,
       current.state === "failed" ? "bad" : "good",
     );
     close();
@@ -123,7 +123,7 @@ function Bulk({
     }
     const rate = rateOf(perSecond.value);
     if (rate === "wrong") {
-      wrong.value = "A rate is a whole number of jobs a second, or empty.";
+      wrong.value = "Enter a whole number of jobs per second, or leave the rate empty.";
       return;
     }
     error.value = null;
@@ -181,17 +181,17 @@ function Bulk({
         {running.value !== null ? (
           <>
             <OperationProgress operation={running.value} />
-            <p class="muted small">The server does it: this window can be closed.</p>
+            <p class="muted small">Runs on the server. You can close this window.</p>
           </>
         ) : dry.value === null ? (
-          <p class="muted">Looking what that would be…</p>
+          <p class="muted">Loading the preview…</p>
         ) : (
           <>
             {dry.value.patched !== null ? (
               <Patched samples={dry.value.patched} />
             ) : (
               <>
-                <h3>{dry.value.samples.length === 0 ? "Nothing matches now." : "For example"}</h3>
+                <h3>{dry.value.samples.length === 0 ? "No matches." : "For example"}</h3>
                 {dry.value.samples.length > 0 && (
                   <ul class="samples">
                     {dry.value.samples.map((job) => (
@@ -213,8 +213,8 @@ function Bulk({
                   class="input"
                   inputMode="numeric"
                   autocomplete="off"
-                  placeholder="as fast as it goes"
-                  aria-label="At most so many jobs a second"
+                  placeholder="unlimited"
+                  aria-label="Maximum jobs per second"
                   value={perSecond.value}
                   aria-invalid={wrong.value !== null}
                   onInput={(event) => {
@@ -285,16 +285,16 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
     <>
       {misfits > 0 && (
         <div class="banner warn" role="status">
-          The patch does not fit {number(misfits)} of these {number(samples.length)}: they stay dead, as they
-          are.
+          The patch does not apply to {number(misfits)} of these {number(samples.length)}. They stay dead and
+          unchanged.
         </div>
       )}
-      {samples.length === 0 && <h3>Nothing matches now.</h3>}
+      {samples.length === 0 && <h3>No matches.</h3>}
       {samples.map(({ id, before, after }) => (
         <figure key={id} class="patched">
           <figcaption class="mono muted">{shortId(id)}</figcaption>
           {after === null ? (
-            <p class="muted">The patch does not fit.</p>
+            <p class="muted">The patch does not apply.</p>
           ) : (
             <DiffView before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
           )}
@@ -320,8 +320,8 @@ function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
     <div class="banner warn" role="status">
       <span>
         {all
-          ? `${number(outcomes?.["edited"] ?? 0)} will change; passed over: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`
-          : `Of the newest ${number(judged)}, ${number(outcomes?.["edited"] ?? 0)} will change; passed over: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`}
+          ? `${number(outcomes?.["edited"] ?? 0)} will change; skipped: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`
+          : `Of the newest ${number(judged)}, ${number(outcomes?.["edited"] ?? 0)} will change; skipped: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`}
       </span>
     </div>
   );

@@ -11,7 +11,7 @@ export function askEdit(title: string, dead: boolean, then: (change: EditJson) =
   let change: EditJson = {};
   openForm({
     title,
-    verb: "Look what that does",
+    verb: "Preview",
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       change = editOf(fields);
@@ -33,7 +33,7 @@ export function editJob(
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       await send("PATCH", `/jobs/${id}`, editOf(fields));
-      return dead ? "It is moved, and still dead." : "It is changed.";
+      return dead ? "Moved; still dead" : "Changed";
     },
     then,
   });
@@ -51,13 +51,13 @@ function EditFields({ dead }: { dead: boolean }) {
             type="text"
             class="input"
             name="queue"
-            placeholder="as it is"
+            placeholder="unchanged"
             list="edit-queues"
             spellcheck={false}
             autocomplete="off"
           />
         </label>
-        <Field label="Priority" name="priority" inputMode="numeric" placeholder="as it is" />
+        <Field label="Priority" name="priority" inputMode="numeric" placeholder="unchanged" />
       </div>
       <datalist id="edit-queues">
         {queues.data?.queues.map(({ name }) => (
@@ -66,8 +66,8 @@ function EditFields({ dead }: { dead: boolean }) {
       </datalist>
       <p class="muted small">
         {dead
-          ? "What is left empty stays as it is. They stay dead; a retry runs them in the queue where they are then."
-          : "What is left empty stays as it is. Jobs that run are passed over; dead ones take a queue and a priority, and stay dead."}
+          ? "Empty fields do not change. The jobs stay dead; a retry runs them in their new queue."
+          : "Empty fields do not change. Running jobs are skipped. Dead jobs accept a queue and a priority, and stay dead."}
       </p>
     </>
   );
@@ -79,13 +79,13 @@ function editOf(fields: Fields): EditJson {
   const queue = fields.text("queue");
   const priority = fields.number("priority");
   if (priority !== undefined && !Number.isInteger(priority))
-    throw new Error("The priority is a whole number.");
+    throw new Error("Enter a whole number as priority.");
   const change: EditJson = {
     ...(when === undefined ? {} : whenOf(when)),
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
   };
-  if (Object.keys(change).length === 0) throw new Error("Nothing is to be changed: fill in at least one.");
+  if (Object.keys(change).length === 0) throw new Error("Fill in at least one field.");
   return change;
 }
 
@@ -99,7 +99,7 @@ function whenOf(text: string): EditJson {
   // A day alone is UTC's to Date.parse; here it is the midnight of that clock.
   const full = /^\d{4}-\d\d-\d\d$/.test(date) ? `${date}T00:00` : date;
   const at = Date.parse(clock.value === "utc" && !zoned && !full.endsWith("Z") ? `${full}Z` : full);
-  if (Number.isNaN(at)) throw new Error(`“${text}” is no time: say now, 2h, or 2026-02-01 08:00.`);
+  if (Number.isNaN(at)) throw new Error(`“${text}” is not a time. Write now, 2h, or 2026-02-01 08:00.`);
   return { at };
 }
 
@@ -108,7 +108,7 @@ export function editInWords({ delay, at, queue, priority }: EditJson): string {
   const parts: string[] = [];
   if (delay !== undefined) parts.push(delay === 0 ? "run now" : `run in ${delay}`);
   if (at !== undefined) parts.push(`run at ${instant(at)}`);
-  if (queue !== undefined) parts.push(`into queue ${queue}`);
+  if (queue !== undefined) parts.push(`to queue ${queue}`);
   if (priority !== undefined) parts.push(`with priority ${number(priority)}`);
   return parts.join(", ");
 }

@@ -34,7 +34,7 @@ export function OperationProgress({ operation }: { operation: Operation }) {
       <div
         class={`progress ${state}`}
         role="progressbar"
-        aria-label={`${verbs[operation.action].verb}: how far`}
+        aria-label={`${verbs[operation.action].verb}: progress`}
         aria-valuemin={0}
         aria-valuemax={all}
         aria-valuenow={matched}
@@ -77,20 +77,20 @@ function Refusals({ operation: { refused, refusals } }: { operation: Operation }
           </li>
         ))}
       </ul>
-      {refused > refusals.length && <p class="muted">The first {number(refusals.length)} of them.</p>}
+      {refused > refusals.length && <p class="muted">First {number(refusals.length)} only.</p>}
     </details>
   );
 }
 
 const reasons: Readonly<Record<string, string>> = {
   superseded: "another job has its unique key",
-  not_ended: "has not ended",
-  ended: "has ended already",
-  not_paused: "is not paused",
-  not_scheduled: "is not scheduled",
-  not_found: "is not there any more",
-  patch_failed: "the patch does not fit its input",
-  past_deadline: "must start earlier",
+  not_ended: "not ended",
+  ended: "already ended",
+  not_paused: "not paused",
+  not_scheduled: "not scheduled",
+  not_found: "no longer exists",
+  patch_failed: "the patch does not apply to its input",
+  past_deadline: "past its deadline",
   keyed: "is unique within its queue",
 };
 
@@ -104,13 +104,13 @@ export function steering(operation: Operation, then: (next: Operation) => void):
     void attempt(said, async () => then(await send<Operation>("POST", `/operations/${id}/${verb}`)));
   return [
     state === "running" &&
-      !standsStill && { verb: "Pause", needs, icon: "pause", press: steer("pause", "It is paused.") },
+      !standsStill && { verb: "Pause", needs, icon: "pause", press: steer("pause", "Paused") },
     (state === "paused" || state === "failed" || standsStill) && {
-      verb: "Go on",
+      verb: "Continue",
       needs: permission,
       icon: "play",
       primary: true,
-      press: steer("resume", "It goes on."),
+      press: steer("resume", "Resumed"),
     },
     state !== "done" &&
       state !== "stopped" && {
@@ -118,7 +118,7 @@ export function steering(operation: Operation, then: (next: Operation) => void):
         needs,
         icon: "stop",
         danger: true,
-        press: steer("stop", "It is stopped."),
+        press: steer("stop", "Stopped"),
       },
   ];
 }

@@ -19,7 +19,7 @@ import { useQuery } from "../data/live-query.ts";
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-const unknown = "a minute shows when it is over";
+const unknown = "a minute appears when it is complete";
 /** Minutes that count as now. */
 const lately = 5;
 
@@ -43,9 +43,9 @@ await hf.enqueue(sendMail, { to: "a@example.org" });`;
 /** Where no job has ever been: how to make one. It goes away by itself. */
 export function FirstRun() {
   return (
-    <section class="panel" aria-label="First steps">
-      <Empty icon="jobs" title="No job yet">
-        <p>Run this against the same database, and this page shows the job within a second.</p>
+    <section class="panel" aria-label="Getting started">
+      <Empty icon="jobs" title="No jobs yet">
+        <p>Run this on the same database. The job appears here within a second.</p>
         <pre class="code">{snippet}</pre>
       </Empty>
     </section>
@@ -122,12 +122,12 @@ export function SlowPanel() {
     get<SlowKinds>("/slowest", {}, signal),
   );
   return (
-    <Panel title="Slowest kinds" note="95 % of attempts were over by then, last 24 h">
+    <Panel title="Slowest jobs" note="p95 of attempts, last 24 h">
       <Loaded query={query}>
         {({ kinds }) =>
           kinds.length === 0 ? (
-            <Empty icon="clock" title="Nothing is known yet">
-              <p>Workers count the minutes that they work; the first is here soon after a job has run.</p>
+            <Empty icon="clock" title="No data yet">
+              <p>Workers report once a minute. Data appears after the first job.</p>
             </Empty>
           ) : (
             <Table
@@ -135,7 +135,7 @@ export function SlowPanel() {
               rowKey={({ name }) => name}
               columns={[
                 {
-                  head: "Kind",
+                  head: "Job",
                   cell: ({ name }) => (
                     <a class="main-link" href={href(`/jobs?name=${seg(name)}`)}>
                       {name}
@@ -166,7 +166,7 @@ function Activity() {
   );
   return (
     <Panel
-      title="Lately done by hand"
+      title="Recent operator actions"
       tools={
         <a class="link small" href={href("/audit")}>
           All
@@ -176,8 +176,8 @@ function Activity() {
       <Loaded query={query}>
         {({ entries }) =>
           entries.length === 0 ? (
-            <Empty icon="audit" title="Nothing yet">
-              <p>What is done here and in a terminal is written down for 90 days.</p>
+            <Empty icon="audit" title="No actions yet">
+              <p>Operator actions are kept for 90 days.</p>
             </Empty>
           ) : (
             <Table
@@ -185,7 +185,7 @@ function Activity() {
               rowKey={({ id }) => String(id)}
               columns={[
                 {
-                  head: "What",
+                  head: "Action",
                   style: { maxWidth: "240px" },
                   cell: ({ action, target, outcome }) => (
                     <>
@@ -194,8 +194,8 @@ function Activity() {
                     </>
                   ),
                 },
-                { head: "Who", class: "clip", cell: ({ actor }) => actor },
-                { head: "When", num: true, class: "muted nowrap", cell: ({ at }) => <Ago at={at} /> },
+                { head: "Actor", class: "clip", cell: ({ actor }) => actor },
+                { head: "Time", num: true, class: "muted nowrap", cell: ({ at }) => <Ago at={at} /> },
               ]}
             />
           )

@@ -18,7 +18,7 @@ export function pausing(queue: Pausable, again: () => void): Actions {
       icon: action === "pause" ? "pause" : "play",
       run: () => send("POST", `/queues/${seg(name)}/${action}`),
       undo: restoring(queue),
-      done: action === "pause" ? `${name} is paused.` : `${name} is resumed.`,
+      done: action === "pause" ? `${name} paused` : `${name} resumed`,
       then: again,
     });
   return [
@@ -42,17 +42,16 @@ function draining(queue: Pausable, again: () => void): Action {
     on: name,
     needs: "queues:pause",
     icon: "drain",
-    title: "Finish what is there, then pause",
+    title: "Run the remaining jobs, then pause",
     ask: (
       <p>
-        It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due
-        later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and what
-        comes in meanwhile still runs. Resume ends it.
+        Runs all due jobs, then pauses the queue. Jobs that become due meanwhile still run. Scheduled jobs,
+        retries and waiting runs stay. Resume ends the drain.
       </p>
     ),
     run: () => send("POST", `/queues/${seg(name)}/drain`),
     undo: restoring(queue),
-    done: `${name} is draining.`,
+    done: `${name} is draining`,
     then: again,
   });
 }
@@ -65,7 +64,7 @@ export function purging(queue: QueueLine, again: () => void): Action | false {
       needs: "jobs:delete",
       danger: true,
       icon: "trash",
-      title: "Delete what has not started",
+      title: "Delete jobs that have not started",
       press: () =>
         startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again),
     }

@@ -61,9 +61,9 @@ export const settings: readonly Setting[] = [
   {
     ...whole("slots"),
     label: "Slots of each worker",
-    unset: "as the workers were started",
+    unset: "set when the workers start",
     by: "code",
-    hint: "as started",
+    hint: "set at start",
   },
   {
     ...whole("total"),
@@ -93,9 +93,9 @@ export const settings: readonly Setting[] = [
   {
     name: "backoff",
     label: "Backoff",
-    unset: "as jobs say",
+    unset: "set by each job",
     by: "code",
-    hint: "as jobs say; or 10s to 1h",
+    hint: "set by each job; or 10s to 1h",
     shown: ({ backoff }) => {
       switch (backoff?.kind) {
         case undefined:
@@ -130,7 +130,7 @@ export const settings: readonly Setting[] = [
       breaker === null ? "" : `${breaker.after} failures, ${written(breaker.cooldownMs)}`,
     parsed: (text) => {
       const [, after, cooldown] = /^(\d+)(?:\s*failures?)?(?:\s*,?\s+(?:for\s+)?([\w.]+))?$/.exec(text) ?? [];
-      if (after === undefined) throw new Error("Write the breaker as 10 failures, 30s.");
+      if (after === undefined) throw new Error("Write a breaker as: 10 failures, 30s");
       return { after: Number(after), ...(cooldown === undefined ? {} : { cooldown }) };
     },
   },

@@ -16,7 +16,7 @@ export function settingsForm(
     then: again,
     body: (
       <>
-        <p class="muted">Empty is the default. They take effect in every process within seconds.</p>
+        <p class="muted">Empty means the default. Takes effect in every process within seconds.</p>
         <div class="grid two">
           {settings.map(({ name, label, hint, text }) => (
             <Field
@@ -25,22 +25,22 @@ export function settingsForm(
               name={name}
               {...(numeric.has(name) ? { inputMode: "numeric" as const } : {})}
               defaultValue={text(known) ?? ""}
-              placeholder={text(known) === null ? "as it was set by code" : hint}
+              placeholder={text(known) === null ? "set in code" : hint}
             />
           ))}
-          <Field label="For how long" name="for" placeholder="for good; or 30m, 4h, 2d" />
+          <Field label="Duration" name="for" placeholder="no end; or 30m, 4h, 2d" />
         </div>
       </>
     ),
     run: async (fields) => {
       const change = settingsChange(known, (name) => fields.text(name));
-      if (Object.keys(change).length === 0) throw new Error("Nothing was changed.");
+      if (Object.keys(change).length === 0) throw new Error("Nothing to save.");
       const delay = fields.text("for");
       await send("PATCH", `/queues/${seg(queue)}`, {
         ...(delay === undefined ? {} : { for: delay }),
         ...change,
       });
-      return "The settings hold in every process.";
+      return "Settings saved";
     },
   });
 }

@@ -1,4 +1,4 @@
-// Jobs for slots that passed without one: first which slots, then their jobs.
+// The backfill dialog: lists the missed occurrences, then creates their jobs.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { BackfillAnswer, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
@@ -36,8 +36,8 @@ export function Backfill({
         const made = await send<BackfillAnswer>("POST", path, found.value.range);
         toast(
           made.more
-            ? `${plural(made.slots.length, "job")} made. There are more: do it again.`
-            : `${plural(made.slots.length, "job")} made.`,
+            ? `${plural(made.slots.length, "job")} created. There are more: repeat the backfill.`
+            : `${plural(made.slots.length, "job")} created`,
           "good",
         );
         close();
@@ -68,8 +68,8 @@ export function Backfill({
           </div>
         )}
         <p class="muted">
-          Slots of the past that have no job get one, once, however often this is done. The jobs are due now;
-          the schedule goes on as it would.
+          Creates one job for each past occurrence without a job. Repeating it creates no duplicates. The jobs
+          are due now.
         </p>
         <div class="grid two">
           {(["from", "to"] as const).map((field) => (
@@ -91,16 +91,16 @@ export function Backfill({
               {found.value.more
                 ? found.value.had > 0
                   ? `${
-                      n === 0 ? "No slot of this time is without a job" : plural(n, "slot")
-                    } and more; ${number(found.value.had)} have their job`
-                  : `${n === 0 ? "No slot of this time is without a job" : plural(n, "slot")} and more`
+                      n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")
+                    } and more; ${number(found.value.had)} already have a job`
+                  : `${n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")} and more`
                 : found.value.had > 0
                   ? `${
-                      n === 0 ? "No slot of this time is without a job" : plural(n, "slot")
-                    }; ${number(found.value.had)} have their job`
+                      n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")
+                    }; ${number(found.value.had)} already have a job`
                   : n === 0
-                    ? "No slot of this time is without a job"
-                    : plural(n, "slot")}
+                    ? "Every occurrence in this time has a job"
+                    : plural(n, "occurrence")}
             </h3>
             <ol class="samples">
               {found.value.slots.slice(0, 100).map(({ at }) => (
@@ -120,7 +120,7 @@ export function Backfill({
           Not now
         </button>
         <button type="submit" class="button primary" disabled={found.value !== null && n === 0}>
-          {found.value === null ? "Show slots" : `Make ${plural(n, "job")}`}
+          {found.value === null ? "Show occurrences" : `Create ${plural(n, "job")}`}
         </button>
       </footer>
     </form>

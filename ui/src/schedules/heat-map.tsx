@@ -65,7 +65,7 @@ function busiestWords(
   }[],
   all: number,
 ): string {
-  if (all === 0) return "No slot in the next 24 hours.";
+  if (all === 0) return "No occurrence in the next 24 hours.";
   const parts = busiest.map(
     ({ at, count, most }) =>
       `${clockTime(at)} with ${plural(count, "job")} (${most.map(({ name }) => name).join(", ")})`,

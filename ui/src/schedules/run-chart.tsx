@@ -26,14 +26,14 @@ const madeIcons = { backfill: "drain", hand: "plus" } as const;
 /** `least`: what is less than this is small, however small the others are. */
 const rows = [
   {
-    title: "How long it ran",
-    most: (most: string, half: string) => `longest ${most}, half below ${half}`,
+    title: "Running time",
+    most: (most: string, half: string) => `maximum ${most}, median ${half}`,
     least: 1,
     of: ({ ranMs }: ScheduleRunLine) => ranMs,
   },
   {
-    title: "How late it started",
-    most: (most: string, half: string) => `latest ${most}, half below ${half}`,
+    title: "Start delay",
+    most: (most: string, half: string) => `maximum ${most}, median ${half}`,
     least: 1_000,
     of: ({ lateMs }: ScheduleRunLine) => lateMs,
   },
@@ -77,7 +77,7 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
         ref={host}
         role="slider"
         tabIndex={0}
-        aria-label={`Runs of ${name}. Arrows go through them, Enter opens the job.`}
+        aria-label={`Runs of ${name}. Arrow keys move between runs, Enter opens the job.`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, runs.length - 1)}
         aria-valuenow={Math.max(0, here)}
@@ -103,7 +103,7 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
                 {title}{" "}
                 <span class="muted">
                   {known.length === 0
-                    ? "not known of any"
+                    ? "unknown"
                     : `${most(duration(largest), duration(share(known, 0.5)))}${
                         largest > top ? `; bars end at ${duration(top)}` : ""
                       }`}
@@ -189,14 +189,14 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
 
 const columns: readonly Column<ScheduleRunLine>[] = [
   {
-    head: "Slot",
+    head: "Occurrence",
     cell: ({ at, jobId }) => (
       <JobLink id={jobId}>
         <span class="nowrap">{instant(at)}</span>
       </JobLink>
     ),
   },
-  { head: "Made by", from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
+  { head: "Created by", from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
   {
     head: "State",
     cell: ({ state }) => (state === null ? <span class="muted">not kept</span> : <State state={state} />),
@@ -210,7 +210,7 @@ const columns: readonly Column<ScheduleRunLine>[] = [
 function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
     by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",
-    state === null ? "not kept any more" : state,
+    state === null ? "no longer stored" : state,
   ];
   if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its slot`);
   if (ranMs !== null) parts.push(`ran ${duration(ranMs)}`);

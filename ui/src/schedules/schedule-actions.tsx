@@ -24,13 +24,13 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
       needs: "schedules:trigger",
       icon: "next",
       run: () => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
-      done: "Its job is made.",
+      done: "Job created",
     }),
     {
       verb: "Backfill",
       needs: "schedules:trigger",
       icon: "clock",
-      title: "Jobs for slots that passed without one",
+      title: "Create jobs for missed occurrences",
       press: () =>
         showDialog(`Backfill ${name}`, (close) => (
           <Backfill schedule={schedule} close={close} again={again} />
@@ -48,16 +48,16 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
       icon: paused ? "play" : "pause",
       run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
       undo: () => send("POST", `${path}/${paused ? "pause" : "resume"}`),
-      done: paused ? "It makes jobs again." : "It makes no more jobs.",
+      done: paused ? "Schedule resumed" : "Schedule paused",
     }),
     (schedule.edited.length > 0 || schedule.error !== null) &&
       doing({
         ...change,
         verb: "Reset",
         icon: "retry",
-        title: "Back to what the code says",
+        title: "Restore the schedule set in code",
         run: () => send("POST", `${path}/reset`),
-        done: "It is as the code says.",
+        done: "Schedule reset",
       }),
     doing({
       ...change,
@@ -65,9 +65,9 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
       verb: "Remove",
       danger: true,
       icon: "trash",
-      ask: "A worker that defines it brings it back when it starts.",
+      ask: "A worker that defines this schedule adds it again when it starts.",
       run: () => send("DELETE", path),
-      done: "Removed.",
+      done: "Removed",
     }),
   ];
 }
@@ -91,7 +91,7 @@ function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => vo
         <h2>Next runs of {schedule.name}</h2>
       </header>
       <div class="content">
-        <p class="muted small">In the time of {schedule.timezone ?? "UTC"}.</p>
+        <p class="muted small">Time zone: {schedule.timezone ?? "UTC"}</p>
         <NextSlots name={schedule.name} />
       </div>
       <footer>

@@ -35,9 +35,9 @@ export function editSchedule(schedule: ScheduleLine, again: () => void): void {
     body: <EditFields schedule={schedule} />,
     run: async (fields) => {
       const change = changeOf(schedule, fields);
-      if (Object.keys(change).length === 0) throw new Error("Nothing is changed.");
+      if (Object.keys(change).length === 0) throw new Error("Nothing to save.");
       await send("PATCH", `/schedules/${seg(schedule.name)}`, change);
-      return "The change survives restarts.";
+      return "Schedule saved";
     },
   });
 }
@@ -66,7 +66,7 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
       />
       <div class="grid two">
         <Choice
-          label="Missed slots"
+          label="Missed occurrences"
           name="missed"
           value={schedule.missed ?? "one"}
           options={["skip", "one", "all"]}
@@ -80,8 +80,8 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
       </div>
       <p class="muted small">
         {edited.length > 0
-          ? `What you change stays as it is here, whatever the code says later; the rest follows the code. Changed by hand so far: ${edited.join(", ")}.`
-          : "What you change stays as it is here, whatever the code says later; the rest follows the code."}
+          ? `Values changed here override the code. Others follow it. Changed so far: ${edited.join(", ")}.`
+          : "Values changed here override the code. Others follow it."}
       </p>
     </>
   );
@@ -108,7 +108,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
   const told = query.data;
   if (told === null) return null;
   return (
-    <div class="stack tight" role="status" aria-label="What this means">
+    <div class="stack tight" role="status" aria-label="Explanation">
       {told.error === null ? (
         <>
           <b>{told.words}</b>
@@ -142,7 +142,7 @@ function everyText({ everyMs }: ScheduleLine): string {
 /** What becomes of a slot whose earlier job has not ended. */
 export const overlapWords = {
   allow: "allowed",
-  skip: "the slot is skipped",
+  skip: "the occurrence is skipped",
   queue: "the slot waits",
 } as const;
 

@@ -5,9 +5,9 @@ import { AuditTrail } from "../operations/audit-trail.tsx";
 export function AuditScreen() {
   return (
     <>
-      <Head title="Audit" note="What was done on this dashboard, and by whom. Kept 90 days." />
+      <Head title="Audit" note="Operator actions on the dashboard and the command line. Kept for 90 days." />
       <section class="panel" aria-label="Audit trail">
-        <AuditTrail target={null} empty="Every retry, cancel, pause and change made here leaves a line." />
+        <AuditTrail target={null} empty="Every retry, cancel, pause and change is recorded here." />
       </section>
     </>
   );

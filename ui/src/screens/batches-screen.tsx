@@ -21,8 +21,8 @@ const views = [
 
 /** What becomes of the job after them when one ends dead or cancelled. */
 const policies: Readonly<Record<NonNullable<Batch["policy"]>, string>> = {
-  cancel: "cancelled if one ends badly",
-  continue: "runs even if one ends badly",
+  cancel: "cancelled if one does not succeed",
+  continue: "runs even if one does not succeed",
   wait: "waits until all are done",
 };
 
@@ -40,7 +40,7 @@ const columns: Column<Batch>[] = [
       </>
     ),
   },
-  { head: "How far", cell: (batch) => <HowFar batch={batch} /> },
+  { head: "Progress", cell: (batch) => <HowFar batch={batch} /> },
   {
     head: "Then",
     cell: ({ then, policy }) =>
@@ -95,7 +95,7 @@ export function BatchesScreen() {
   );
   return (
     <>
-      <Head title="Batches" note="Jobs that were enqueued together, the newest first." />
+      <Head title="Batches" note="Jobs enqueued together, newest first." />
       <nav class="tabs" aria-label="Views">
         {views.map(({ name, view }) => (
           <a
@@ -115,10 +115,10 @@ export function BatchesScreen() {
           rowKey={({ id }: Batch) => id}
           empty={{
             icon: "layers",
-            title: chosen.view === null ? "No batch yet" : "No such batch",
+            title: chosen.view === null ? "No batches yet" : "No such batch",
             text: (
               <>
-                <p>Jobs that belong together, and one that runs when all of them have ended:</p>
+                <p>Enqueue jobs together, and one that runs when all have ended:</p>
                 <pre class="code">{`await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {\n  then: { job: report, input: {} },\n});`}</pre>
               </>
             ),
@@ -127,7 +127,7 @@ export function BatchesScreen() {
           foot={({ cursor: next, batches }) => (
             <Pager cursor={cursor} next={next}>
               {chosen.view !== null && next !== null && batches.length < 25 && (
-                <span>The newest batches were looked through; there may be more.</span>
+                <span>Only the newest batches were searched. There may be more.</span>
               )}
             </Pager>
           )}
@@ -163,7 +163,7 @@ function HowFar({ batch }: { batch: Batch }) {
       <span
         class="gauge parts"
         role="progressbar"
-        aria-label="How far"
+        aria-label="Progress"
         aria-valuemin={0}
         aria-valuemax={of}
         aria-valuenow={over}
@@ -187,7 +187,7 @@ function HowFar({ batch }: { batch: Batch }) {
               {number(n)} {what}
             </a>
           ))}
-        {gone > 0 && <span>{number(gone)} not kept</span>}
+        {gone > 0 && <span>{number(gone)} no longer stored</span>}
         {cut && <span>the newest of {number(total)} jobs were looked at</span>}
       </span>
     </div>

@@ -26,14 +26,14 @@ export function DatabaseScreen() {
   });
   return (
     <>
-      <Head title="Database" note="How the store is doing." />
+      <Head title="Database" note="Health of the database." />
       <Loaded query={query}>
         {(health) => (
           <>
             {(health.oldestTransactionMs ?? 0) > longTransactionMs && (
               <div class="banner" role="status">
-                A transaction has been open for {duration(health.oldestTransactionMs)}: Postgres cannot clean
-                up behind it.
+                A transaction has been open for {duration(health.oldestTransactionMs)}. Vacuum cannot remove
+                newer dead rows.
               </div>
             )}
             <div class="tiles">
@@ -47,7 +47,7 @@ export function DatabaseScreen() {
                 value={bytes(health.sizeBytes)}
                 note={health.freeBytes === null ? "database" : `${bytes(health.freeBytes)} free inside`}
               />
-              <Tile name="Round trip" value={duration(health.roundTripMs)} note="of a small read, just now" />
+              <Tile name="Round trip" value={duration(health.roundTripMs)} note="of a small read" />
               <Tile
                 name="WAL"
                 value={bytes(health.walBytes)}
@@ -56,7 +56,7 @@ export function DatabaseScreen() {
                     ? "not yet checkpointed"
                     : health.dialect === "sqlite"
                       ? "in memory"
-                      : "not told by the server"
+                      : "unknown"
                 }
               />
               <Tile
@@ -71,7 +71,7 @@ export function DatabaseScreen() {
               <Tile
                 name="Wake-ups"
                 value={health.listening ? "Live" : "Polling"}
-                note={health.listening ? "from other processes" : "not proven now"}
+                note={health.listening ? "from other processes" : "unverified"}
               />
             </div>
             <DoctorPanel />
@@ -79,7 +79,7 @@ export function DatabaseScreen() {
             {health.tables.some(({ bytes: size }) => size !== null) && (
               <Panel
                 title="Tables"
-                note={health.dialect === "postgres" ? "rows as the server last counted them" : undefined}
+                note={health.dialect === "postgres" ? "rows estimated by the server" : undefined}
               >
                 <Table rows={health.tables} rowKey={({ name }) => name} columns={columns} />
               </Panel>

@@ -42,7 +42,7 @@ export function FailureScreen({ group: id }: { group: string }) {
     return (
       <section class="panel">
         <Empty icon="search" title="No such error">
-          <p>Nothing has failed so, or it is longer ago than 30 days.</p>
+          <p>No such failure in the last 30 days.</p>
           <a class="button" href={href("/errors")}>
             All failures
           </a>
@@ -102,7 +102,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
         <Tile
           name="Dead"
           value={number(group.dead)}
-          note="jobs that gave up"
+          note="jobs without attempts left"
           to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
           bad={group.dead > 0}
         />
@@ -128,14 +128,9 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
       <div class="grid aside">
         <div class="stack">
           <TrialRun key={tried} group={group} tried={tried} again={again} />
-          <Panel title="The last 7 days" note="attempts that failed so, by the hour">
+          <Panel title="The last 7 days" note="failed attempts per hour">
             <div class="week">
-              <Bars
-                of={group.week}
-                label="Failures by the hour, the last 7 days"
-                height={72}
-                name={hourName}
-              />
+              <Bars of={group.week} label="Failures per hour, last 7 days" height={72} name={hourName} />
               <div class="ends muted small">
                 <span>{hourName(0)}</span>
                 <span>now</span>
@@ -149,7 +144,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
             <Facts
               of={[
                 [
-                  "Kind",
+                  "Name",
                   <a class="link" href={href(`/jobs?name=${group.name}`)}>
                     {group.name}
                   </a>,
@@ -172,7 +167,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
             />
           </Panel>
           {group.places.length > 0 && (
-            <Panel title="Where" note="in 30 days">
+            <Panel title="Queues and versions" note="in 30 days">
               <Table
                 rows={group.places}
                 rowKey={({ queue, version }) => `${queue} ${version}`}
@@ -237,15 +232,15 @@ function TrialRun({
   const { dead } = group;
   if (tried === null)
     return dead === 0 ? null : (
-      <Panel title="Is it mended?">
+      <Panel title="Is it fixed?">
         <div class="content row">
           <span style={{ flexBasis: "100%" }}>
-            Try one of the {plural(dead, "dead job")} and see what becomes of it, then retry the rest.
+            Retry one of the {plural(dead, "dead job")} first. If it succeeds, retry the rest.
           </span>
           <Act
             large
             primary
-            verb="Try one"
+            verb="Retry one"
             on=""
             needs="jobs:retry"
             icon="play"
@@ -262,7 +257,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
   const query = useJob(id);
   return (
     <Panel
-      title="One was tried"
+      title="One job was retried"
       tools={
         <button
           type="button"
@@ -289,13 +284,13 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                 <div class="row">
                   <span style={{ flex: 1, minWidth: "160px" }}>
                     {good
-                      ? `It came good. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
-                      : "It failed again; the others may too."}
+                      ? `It succeeded. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
+                      : "It failed again. The others may fail too."}
                   </span>
                   <Act
                     large
                     quiet={good}
-                    verb="Try another"
+                    verb="Retry another"
                     on=""
                     needs="jobs:retry"
                     press={() => tryOne(group)}
@@ -303,7 +298,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                   <AllOfThem group={group} again={again} primary={good} />
                 </div>
               )}
-              {good && group.dead === 0 && <p class="muted">It came good, and none is left.</p>}
+              {good && group.dead === 0 && <p class="muted">It succeeded, and no dead job is left.</p>}
             </div>
           );
         }}
@@ -321,7 +316,7 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
   return (
     <Panel
       title="Jobs"
-      note="the newest that failed so"
+      note="newest of this group"
       tools={
         <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
           All
@@ -331,8 +326,8 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
       <Loaded query={query}>
         {({ jobs }) =>
           jobs.length === 0 ? (
-            <Empty icon="check" title="None is dead or retrying">
-              <p>They came good, were deleted, or their retention has passed.</p>
+            <Empty icon="check" title="No dead or retrying jobs">
+              <p>They succeeded, were deleted, or were removed after their retention.</p>
             </Empty>
           ) : (
             <Table
@@ -399,7 +394,7 @@ function AllOfThem({
         verb="Move all"
         on=""
         needs="jobs:edit"
-        title="Put its dead jobs into another queue, where they stay dead"
+        title="Move its dead jobs to another queue; they stay dead"
         press={() => moveAll(group, again)}
       />
       <Act large danger verb="Delete all" on="" needs="jobs:delete" press={() => deleteAll(group, again)} />

@@ -34,8 +34,8 @@ const tabs: readonly { name: string; state: string | null; holds: (group: ErrorG
 
 /** By what they can be grouped; null: by cause. */
 const sides = [
-  [null, "Cause"],
-  ["kind", "Kind"],
+  [null, "Failure group"],
+  ["kind", "Name"],
   ["queue", "Queue"],
   ["worker", "Worker"],
   ["version", "Version"],
@@ -51,8 +51,8 @@ export function FailuresScreen() {
         title="Failures"
         note={
           side[0] === null
-            ? "Grouped by what they failed of. Try one, then retry the rest."
-            : "Attempts that failed, as workers counted them."
+            ? "Grouped by failure. Retry one, then retry the rest."
+            : "Failed attempts, counted by workers."
         }
       >
         <nav class="spans" aria-label="Group by">
@@ -101,8 +101,8 @@ function ByCause() {
               />
               {cut && (
                 <footer>
-                  Jobs are counted among the newest {number(searched)} that ended unhappily. Open a group to
-                  see them all.
+                  Counted among the newest {number(searched)} dead or cancelled jobs. Open a group for all of
+                  them.
                 </footer>
               )}
             </>
@@ -169,30 +169,23 @@ function List({
 function Nothing({ tab }: { tab: string | null }) {
   if (tab === null)
     return (
-      <Empty icon="check" title="Nothing is dead">
-        <p>
-          Jobs that failed come here, grouped by error, until they come good or their retention passes.
-          Resolved and ignored ones are beside.
-        </p>
+      <Empty icon="check" title="No dead jobs">
+        <p>Failed jobs are grouped here until they succeed or their retention ends.</p>
       </Empty>
     );
   return (
     <Empty
       icon="check"
       title={
-        tab === "all"
-          ? "Nothing has failed"
-          : tab === "resolved"
-            ? "Nothing is resolved"
-            : "Nothing is ignored"
+        tab === "all" ? "No failures" : tab === "resolved" ? "No resolved failures" : "No ignored failures"
       }
     >
       <p>
         {tab === "resolved"
-          ? "Resolve an error when it is mended: if it comes back, it opens by itself."
+          ? "Resolve a failure when it is fixed. It reopens if it occurs again."
           : tab === "ignored"
-            ? "Ignore what is known and can wait, for a while or until it becomes too much."
-            : "For 30 days, what failed is counted here."}
+            ? "Ignore known failures for a time or up to a count."
+            : "Failures are counted for 30 days."}
       </p>
     </Empty>
   );
@@ -224,7 +217,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
     {
       head: "24 hours",
       from: "wide",
-      cell: ({ day }) => <Bars of={day} label="Failures by the hour, the last 24 hours" height={22} />,
+      cell: ({ day }) => <Bars of={day} label="Failures per hour, last 24 hours" height={22} />,
     },
     {
       head: "1 h",
@@ -297,7 +290,7 @@ const stateColumn: Column<ErrorGroup> = {
 function actionsOf(group: ErrorGroup, again: () => void): Actions {
   return [
     group.dead > 0 && {
-      verb: "Try one",
+      verb: "Retry one",
       needs: "jobs:retry",
       icon: "play",
       press: () => tryOne(group),

@@ -64,13 +64,13 @@ function Found({
   if (jobs.length > 0)
     return (
       <>
-        <Head title="Which job?" />
+        <Head title="Several jobs match" />
         <Panel
           title={more ? `More than ${jobs.length} jobs` : `${jobs.length} jobs`}
           note={
             more
-              ? `whose ids begin or end in ${part}: the newest of them`
-              : `whose ids begin or end in ${part}`
+              ? `whose ids begin or end with ${part}: the newest of them`
+              : `whose ids begin or end with ${part}`
           }
         >
           <Table rows={jobs} rowKey={({ id }) => id} columns={columns} />
@@ -82,14 +82,14 @@ function Found({
       <Empty icon="search" title="No such job">
         <p>
           {!known
-            ? "That is no id, and no part of one: it has 4 hexadecimal digits at least."
+            ? "Not an id or part of one: enter at least 4 hexadecimal digits."
             : cursor === null
-              ? `No job has an id that begins or ends in ${part}: it never existed, was deleted, or its retention has passed.`
-              : `No job since ${instant(since)} has an id that ends in ${part}, and none has one that begins so.`}
+              ? `No job has an id that begins or ends with ${part}. It never existed, was deleted, or was removed after its retention.`
+              : `No job since ${instant(since)} has an id that ends with ${part}, and no id begins with it.`}
         </p>
         {cursor !== null && (
           <button type="button" class="button primary" onClick={lookOn}>
-            Look further back
+            Search further back
           </button>
         )}
         <a class="button" href={href("/jobs")}>

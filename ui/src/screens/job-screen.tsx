@@ -58,7 +58,7 @@ export function JobScreen({ id }: { id: string }) {
     return (
       <section class="panel">
         <Empty icon="search" title="No such job">
-          <p>It never existed, was deleted, or its retention has passed.</p>
+          <p>It never existed, was deleted, or was removed after its retention.</p>
           <a class="button" href={href("/jobs")}>
             All jobs
           </a>
@@ -118,13 +118,13 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
     again();
   };
   const done = {
-    retry: "It runs again.",
-    "run-now": "It is due now.",
-    pause: job.state === "running" ? "It stops before its next step." : "It is paused.",
-    resume: "It goes on.",
-    cancel: job.state === "running" ? "It was asked to stop." : "It is cancelled.",
-    terminate: "It has ended.",
-    delete: "It is deleted.",
+    retry: "Retried",
+    "run-now": "Due now",
+    pause: job.state === "running" ? "Pauses before its next step" : "Paused",
+    resume: "Resumed",
+    cancel: job.state === "running" ? "Cancel requested" : "Cancelled",
+    terminate: "Terminated",
+    delete: "Deleted",
   }[action];
   if (!actions[action].danger && !runsAgain(action, job)) void attempt(done, run);
   else
@@ -132,14 +132,14 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
       title: `${actions[action].verb} this job?`,
       text:
         action === "retry"
-          ? "It is done. It runs again with the same input, and everything it does happens a second time."
+          ? "This job is done. It runs again with the same input and repeats its side effects."
           : action === "delete"
-            ? "Nothing is kept of it."
+            ? "Deletes the job and its history."
             : action === "terminate"
-              ? "It ends now: its handler is not waited for, nothing it still does counts, and none of its steps is undone. Cancel is the gentle way."
+              ? "Ends the job now without waiting for its handler. Its steps are not compensated and later results are discarded. Cancel waits for the handler."
               : job.state === "running"
-                ? "Its handler is asked to stop; if it finishes all the same, its result stands."
-                : "It will not run.",
+                ? "The handler is asked to stop. If it finishes anyway, its result is kept."
+                : "The job will not run.",
       verb: actions[action].verb,
       danger: actions[action].danger,
       run,
@@ -214,8 +214,8 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
       {job.wish !== null && (
         <div class="banner info" role="status">
           {job.wish === "pause"
-            ? "A pause was asked for: it stops before its next step."
-            : "It was asked to stop, and has not come to its end yet."}
+            ? "Pause requested: it pauses before its next step."
+            : "Cancel requested: the handler has not stopped yet."}
         </div>
       )}
       <Tabs id={job.id} tab={tab} />
@@ -243,7 +243,7 @@ const tabs: readonly { name: string; tab: string; needs?: Permission }[] = [
 /** Links, so that the address says which. */
 function Tabs({ id, tab }: { id: string; tab: string }) {
   return (
-    <nav class="tabs" aria-label="Of this job">
+    <nav class="tabs" aria-label="Job views">
       {tabs
         .filter((one) => one.needs === undefined || may(one.needs))
         .filter((one) => one.tab !== "history" || tab === "history")

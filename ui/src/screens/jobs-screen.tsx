@@ -45,22 +45,22 @@ const kinds: Readonly<
     title: "Jobs",
     note: "Newest first.",
     fixed: {},
-    empty: "No job matches",
+    empty: "No matching jobs",
     hint: "",
   },
   scheduled: {
     title: "Scheduled",
-    note: "Due later; the next one first.",
+    note: "Due later, next first.",
     fixed: { state: "scheduled" },
-    empty: "Nothing is scheduled",
-    hint: "Jobs with a delay, and retries until their time has come, wait here.",
+    empty: "No scheduled jobs",
+    hint: "Delayed jobs and retries wait here until they are due.",
   },
   retries: {
     title: "Retries",
-    note: "Failed, and will try again.",
+    note: "Failed jobs that will be retried.",
     fixed: { retrying: true },
-    empty: "Nothing is waiting for a retry",
-    hint: "A job that failed waits here for its next attempt; out of attempts, it is under Dead.",
+    empty: "No retries",
+    hint: "Failed jobs wait here for their next attempt. Jobs without attempts left are dead.",
   },
 };
 
@@ -87,7 +87,7 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
             type="button"
             class="button quiet"
             aria-expanded={counts.value}
-            title="Queues and names with their counts, and what ended lately"
+            title="Queues and names with counts, and recently ended jobs"
             onClick={() => (counts.value = !counts.value)}
           >
             <Icon name="overview" size={14} /> Counts
@@ -154,8 +154,8 @@ function shownOrder(due: boolean, choice: boolean): FixedOrder {
   return {
     ...(due ? { head: "Due", down: false } : { head: "Created", down: true }),
     why: due
-      ? "The next due first. The list comes in pages: to sort it by something else would read every job. A filter is quick."
-      : "The newest first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
+      ? "Next due first. A list in pages has one order. Use a filter to narrow it."
+      : "Newest first. A list in pages has one order. Use a filter to narrow it.",
     press: choice ? { Due: to("due"), Created: to("newest") } : {},
   };
 }
@@ -357,11 +357,11 @@ function List({
       </div>
       <section class="panel" aria-label="Jobs" ref={panel}>
         {some && (
-          <div class="toolbar" role="toolbar" aria-label="Actions on the chosen jobs">
+          <div class="toolbar" role="toolbar" aria-label="Actions on the selected jobs">
             <b>
               {everything.value
                 ? `All ${total ?? ""} ${inWords(chosen())}`
-                : `${plural(picked.value.size, "job")} chosen`}
+                : `${plural(picked.value.size, "job")} selected`}
             </b>
             {!everything.value && total !== null && (
               <button
@@ -370,7 +370,7 @@ function List({
                 disabled={unread}
                 onClick={() => (everything.value = true)}
               >
-                Choose all {total} that match
+                Select all {total} matching
               </button>
             )}
             <span style={{ flex: 1 }} />
@@ -405,7 +405,7 @@ function List({
               <label class="hit">
                 <input
                   type="checkbox"
-                  aria-label="Choose all on this page"
+                  aria-label="Select all on this page"
                   checked={picked.value.size >= jobs.length}
                   onChange={(event) => {
                     picked.value = event.currentTarget.checked
@@ -418,7 +418,7 @@ function List({
             }
             row={(job, index) => ({
               class: `${isPicked(job.id) ? "picked" : ""} ${index === current.value ? "current" : ""} ${gone.has(job.id) ? "gone" : ""}`,
-              ...(gone.has(job.id) ? { title: "It is not there any more." } : {}),
+              ...(gone.has(job.id) ? { title: "This job no longer exists." } : {}),
               onClick: (event) => {
                 if ((event.target as Element).closest("a, input, label, button") === null)
                   go(`/jobs/${job.id}`);
@@ -426,13 +426,13 @@ function List({
             })}
             columns={[
               {
-                head: "Choose",
+                head: "Select",
                 style: { width: "36px" },
                 cell: (job, index) => (
                   <label class="hit">
                     <input
                       type="checkbox"
-                      aria-label={`Choose ${job.name} ${job.id}`}
+                      aria-label={`Select ${job.name} ${job.id}`}
                       checked={isPicked(job.id)}
                       onClick={(event) => {
                         pick(index, event.shiftKey);
@@ -464,7 +464,7 @@ function List({
           </span>
           <span class="spring" />
           {next?.cut === true && (
-            <span>Searched {number(searchedAtOnce(asked))} newest at a time, as far as here.</span>
+            <span>Searched down to here, {number(searchedAtOnce(asked))} jobs at a time.</span>
           )}
           {next !== null && next.cursor !== null && (
             <button type="button" class="button small" disabled={loading} onClick={pages.more}>
@@ -490,20 +490,17 @@ function Nothing({
 }) {
   if (cut)
     return (
-      <Empty icon="jobs" title="Nothing among the newest">
-        <p>
-          The search looks at the {number(searchedAtOnce(asked))} newest at a time. Go on to look further
-          back.
-        </p>
+      <Empty icon="jobs" title="No matches among the newest">
+        <p>The search reads {number(searchedAtOnce(asked))} jobs at a time. Continue to search older jobs.</p>
       </Empty>
     );
   return (
     <Empty icon="jobs" title={kinds[kind].empty}>
       <p>
         {filtered
-          ? "Try fewer filters, or another state."
+          ? "Remove a filter or choose another state."
           : kind === "jobs"
-            ? "Jobs appear here within a second of being enqueued. “New job” makes one; so does the command line:"
+            ? "Jobs appear here within a second. Create one with “New job” or on the command line:"
             : kinds[kind].hint}
       </p>
       {!filtered && kind === "jobs" && (

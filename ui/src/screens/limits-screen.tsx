@@ -10,7 +10,7 @@ import { TemporaryLimitsPanel } from "../limits/temporary-limits-panel.tsx";
 export function LimitsScreen() {
   return (
     <>
-      <Head title="Limits" note="What keeps jobs from running on purpose." />
+      <Head title="Limits" note="Rules that hold jobs back." />
       <TemporaryLimitsPanel />
       <HoldsPanel />
       <BreakersPanel />

@@ -20,7 +20,7 @@ export function OperationsScreen() {
     <>
       <Head
         title="Operations"
-        note="Actions on many jobs, from every dashboard and terminal on this database. The newest 100."
+        note="Bulk actions from every dashboard and terminal on this database. Newest 100."
       />
       <section class="panel" aria-label="Operations">
         <Listing
@@ -30,17 +30,14 @@ export function OperationsScreen() {
           sort="sort"
           empty={{
             icon: "audit",
-            title: "No action on many jobs yet",
+            title: "No bulk actions yet",
             text: (
-              <p>
-                Choose jobs, or all that match, and retry, cancel, edit or delete them: how far it is can be
-                seen here, and it can be paused and stopped.
-              </p>
+              <p>Bulk retries, cancels, edits and deletes appear here. They can be paused and stopped.</p>
             ),
           }}
           columns={[
             {
-              head: "What",
+              head: "Action",
               class: "cause",
               cell: (one) => (
                 <>
@@ -49,7 +46,7 @@ export function OperationsScreen() {
                     <State state={one.standsStill ? "stands still" : one.state} />
                   </span>
                   {one.change !== null && <span class="sub">to {editInWords(one.change)}</span>}
-                  {one.patched && <span class="sub mono clip">with {one.patch ?? "another input"}</span>}
+                  {one.patched && <span class="sub mono clip">with {one.patch ?? "changed input"}</span>}
                   {one.error !== null && <span class="sub bad">{one.error}</span>}
                 </>
               ),
@@ -63,14 +60,14 @@ export function OperationsScreen() {
                   <State state={one.standsStill ? "stands still" : one.state} />
                   {one.standsStill && (
                     <span class="sub nowrap">
-                      nobody drives it, <Ago at={one.seenAt} />
+                      no process runs it, last seen <Ago at={one.seenAt} />
                     </span>
                   )}
                 </>
               ),
             },
             {
-              head: "How far",
+              head: "Progress",
               by: ({ matched }) => matched,
               style: { minWidth: "140px" },
               cell: (one) => <OperationProgress operation={one} />,
@@ -82,7 +79,7 @@ export function OperationsScreen() {
               cell: (one) => outcomesInWords(one) || "—",
             },
             {
-              head: "Who",
+              head: "Actor",
               by: ({ actor }) => actor,
               from: "medium",
               class: "clip",

@@ -46,7 +46,7 @@ export function OverviewScreen() {
       <>
         <Head title="Overview" />
         <div class="empty" role="status">
-          <p>Waiting for the first look at the database…</p>
+          <p>Reading the database…</p>
         </div>
       </>
     );
@@ -106,7 +106,7 @@ function Tiles({ now }: { now: OverviewJson }) {
         name="Oldest ready"
         to={href("/jobs?state=ready")}
         value={duration(now.oldestMs)}
-        note={now.oldestMs === null ? "nothing waits" : "how long it waits"}
+        note={now.oldestMs === null ? "nothing waits" : "waiting time"}
         bad={(now.oldestMs ?? 0) > lateMs}
       />
       <Tile name="Ready" to={href("/jobs?state=ready")} value={count(totals.ready)} note="due, not started" />
@@ -163,7 +163,7 @@ function Backlog({ marks }: { marks: readonly Mark[] }) {
     <section class="panel" aria-label="Backlog">
       <header>
         <h2>Backlog</h2>
-        <span class="muted small">live, since somebody watches; at most 15 minutes</span>
+        <span class="muted small">live while watched, up to 15 minutes</span>
       </header>
       <Chart
         title="Backlog"
@@ -203,7 +203,7 @@ function StuckPanel() {
   const jobs = query.data?.jobs ?? [];
   if (jobs.length === 0) return null;
   return (
-    <Panel title="Running unusually long" note="more than three times as long as 95 % of their kind">
+    <Panel title="Running unusually long" note="longer than three times the job's usual p95">
       <Table
         rows={jobs.slice(0, 8)}
         rowKey={({ id }) => id}
@@ -249,7 +249,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
   const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
   return (
     <Panel
-      title={first.length > 0 ? "Queues that need a look" : "Busiest queues"}
+      title={first.length > 0 ? "Queues that need attention" : "Busiest queues"}
       tools={
         <a class="link small" href={href("/queues")}>
           All {number(now.queueCount)}
@@ -316,8 +316,8 @@ function FailurePanel() {
           // A cause whose jobs are gone is told on the page of failures, not here.
           const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
           return groups.length === 0 ? (
-            <Empty icon="check" title="Nothing has failed">
-              <p>Dead and retrying jobs are grouped here by what they failed of.</p>
+            <Empty icon="check" title="No failures">
+              <p>Dead and retrying jobs, grouped by failure.</p>
             </Empty>
           ) : (
             <table class="fixed">

@@ -27,7 +27,7 @@ export function QueueScreen({ name }: { name: string }) {
     return (
       <section class="panel">
         <Empty icon="queues" title="No such queue">
-          <p>No job and no setting names it.</p>
+          <p>No job and no setting uses this name.</p>
           <a class="button" href={href("/queues")}>
             All queues
           </a>
@@ -97,10 +97,10 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
       </TrendsPanel>
       <div class="grid aside">
         <div class="stack">
-          <Panel title="Kinds">
+          <Panel title="Jobs by name">
             {queue.kinds.length === 0 ? (
-              <Empty icon="jobs" title="No live job is here">
-                <p>Kinds are listed while they have jobs that have not ended.</p>
+              <Empty icon="jobs" title="No live jobs">
+                <p>Names are listed while they have live jobs.</p>
               </Empty>
             ) : (
               <Table rows={queue.kinds} rowKey={({ name }) => name} columns={kindColumns(queue.name)} />
@@ -109,7 +109,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           {queue.lanes.length > 0 && (
             <Panel
               title="Fullest lanes"
-              note="by their jobs that are due"
+              note="by due jobs"
               tools={
                 <a class="button small" href={href(`/limits?queue=${queue.name}`)}>
                   All lanes
@@ -131,8 +131,8 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
         <div class="stack">
           <Panel title="Workers of this queue">
             {queue.workersHere.length === 0 ? (
-              <Empty icon="workers" title="No live worker serves it">
-                <p>Its jobs are safe, and wait for one.</p>
+              <Empty icon="workers" title="No live worker serves this queue">
+                <p>Its jobs wait for a worker.</p>
               </Empty>
             ) : (
               <Table rows={queue.workersHere} rowKey={({ id }) => id} columns={workerColumns(queue.name)} />
@@ -172,7 +172,7 @@ function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
       {standstill.length === 1 && first !== undefined ? (
         <span>{said(first)}</span>
       ) : (
-        <ul class="plain" aria-label="Why nothing runs">
+        <ul class="plain" aria-label="Why no job runs">
           {standstill.map((one) => (
             <li key={one.text}>{said(one)}</li>
           ))}
@@ -210,8 +210,8 @@ function BacklogLine({ queue, load, marks }: { queue: string; load: Load; marks:
       marks={marks}
       empty={
         ready.some((value) => value !== null)
-          ? "Nothing waited when a worker looked."
-          : "Nothing was measured in this time; a worker does it once a minute."
+          ? "No jobs were waiting."
+          : "Nothing was measured in this time. Workers measure once a minute."
       }
       lead={leadsOf({ at, stepMs: load.stepMs }, () => ({ queue, more: "" }))}
       at={at}
@@ -237,7 +237,7 @@ function settingColumns(queue: QueueDetail): Column<SettingLine>[] {
     {
       head: "From",
       class: "muted",
-      title: ({ by }) => (by === "set" ? "By the dashboard, the command line or hf.queues.set" : ""),
+      title: ({ by }) => (by === "set" ? "Set by the dashboard, the command line or hf.queues.set" : ""),
       cell: ({ by, back }) =>
         back === null ? (
           sources[by]
@@ -344,7 +344,7 @@ function laneColumns(again: () => void): Column<LaneLine>[] {
         icon={paused ? "play" : "pause"}
         bare
         run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
-        done={paused ? `${lane} is resumed.` : `${lane} is paused.`}
+        done={paused ? `${lane} resumed` : `${lane} paused`}
         then={again}
       />
     )),
@@ -358,7 +358,7 @@ function stateOf(queue: QueueDetail): { value: string; note: string } {
   if (holds.length > 0) return { value: "Held", note: `by ${holds.join(", ")}` };
   if (breakers.length > 0) return { value: "Broken", note: `breaker ${breakers.join(", ")}` };
   if (coolUntil !== null) return { value: "Cooling", note: `until ${instant(coolUntil)}` };
-  return { value: "Open", note: "may be claimed from" };
+  return { value: "Open", note: "jobs may be claimed" };
 }
 
 function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {

@@ -155,7 +155,7 @@ export function QueuesScreen() {
   ];
   return (
     <>
-      <Head title="Queues" note="Every queue that has jobs or settings.">
+      <Head title="Queues" note="Queues with jobs or settings.">
         {groups > 0 && (
           <button
             type="button"
@@ -186,8 +186,8 @@ export function QueuesScreen() {
           })}
           empty={{
             icon: "queues",
-            title: "No queue yet",
-            text: <p>A queue needs no creation: it is here as soon as a job or a setting names it.</p>,
+            title: "No queues yet",
+            text: <p>A queue appears as soon as a job or a setting names it.</p>,
           }}
           columns={columns}
           sort="sort"
@@ -217,7 +217,7 @@ function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | nu
     <Bars
       of={all}
       bad={sums.failed}
-      label="Attempts that ended, by the minute"
+      label="Attempts ended, per minute"
       height={20}
       looks="spark"
       name={(i) => clockTime(trends.from + i * trends.stepMs)}

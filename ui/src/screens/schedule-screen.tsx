@@ -23,7 +23,7 @@ export function ScheduleScreen({ name }: { name: string }) {
         return (
           <section class="panel">
             <Empty icon="calendar" title="No such schedule">
-              <p>It was removed, or no process has put it yet.</p>
+              <p>It was removed, or no process has added it yet.</p>
               <a class="button" href={href("/schedules")}>
                 All schedules
               </a>
@@ -60,18 +60,18 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
               </JobLink>
             )
           }
-          note={lastAt === null ? "no slot yet" : instant(lastAt)}
+          note={lastAt === null ? "no occurrence yet" : instant(lastAt)}
         />
-        <Tile name="Fired" value={number(schedule.fired)} note="slots that made a job" />
-        <Tile name="Skipped" value={number(schedule.skipped)} note="an earlier job ran" />
-        <Tile name="Missed" value={number(schedule.passed)} note="nobody was there" />
+        <Tile name="Fired" value={number(schedule.fired)} note="occurrences with a job" />
+        <Tile name="Skipped" value={number(schedule.skipped)} note="previous job still ran" />
+        <Tile name="Missed" value={number(schedule.passed)} note="no worker was up" />
       </div>
       <History schedule={schedule} />
       <div class="grid two">
-        <Panel title="Next runs" note={`in the time of ${schedule.timezone ?? "UTC"}`}>
+        <Panel title="Next runs" note={`time zone ${schedule.timezone ?? "UTC"}`}>
           {schedule.paused ? (
-            <Empty icon="pause" title="It is paused">
-              <p>It makes no jobs until it is resumed.</p>
+            <Empty icon="pause" title="Paused">
+              <p>It creates no jobs until it is resumed.</p>
             </Empty>
           ) : (
             <div class="inset">
@@ -101,11 +101,11 @@ function Obstacles({
   schedule: ScheduleLine;
 }) {
   const said = [
-    error === null ? "" : `It is disabled: ${error}`,
-    unserved ? "No worker serves its queue and job: what it makes waits." : "",
-    ...obstacles.map((text) => `What it makes waits: ${text}.`),
+    error === null ? "" : `Disabled: ${error}`,
+    unserved ? "No worker serves this queue and job. Its jobs will wait." : "",
+    ...obstacles.map((text) => `Its jobs will wait: ${text}.`),
     waitingAt !== null && overlap === "queue"
-      ? `The slot of ${instant(waitingAt)} waits for the job before it to end.`
+      ? `The occurrence of ${instant(waitingAt)} waits for the previous job to end.`
       : "",
   ].filter((text) => text !== "");
   if (said.length === 0) return null;
@@ -121,7 +121,7 @@ function factsOf(schedule: ScheduleLine): [string, ComponentChildren][] {
   const { job, queue, missed, overlap, jitterMs, edited } = schedule;
   return [
     [
-      "Makes",
+      "Creates",
       job === null ? (
         "—"
       ) : (
@@ -141,8 +141,8 @@ function factsOf(schedule: ScheduleLine): [string, ComponentChildren][] {
       ),
     ],
     [
-      "Missed slots",
-      missed === null ? "—" : { skip: "left out", one: "one job for all", all: "a job each" }[missed],
+      "Missed occurrences",
+      missed === null ? "—" : { skip: "left out", one: "one job for all", all: "one job each" }[missed],
     ],
     ["Overlap", overlap === null ? "—" : overlapWords[overlap]],
     ["Jitter", jitterMs === 0 ? "none" : `up to ${duration(jitterMs)}`],
@@ -159,7 +159,7 @@ function History({ schedule }: { schedule: ScheduleLine }) {
   );
   const n = query.data?.runs.length ?? 0;
   return (
-    <Panel title="History" {...(n === 0 ? {} : { note: `the newest ${plural(n, "run")}, a column each` })}>
+    <Panel title="History" {...(n === 0 ? {} : { note: `newest ${plural(n, "run")}, one column each` })}>
       <Loaded query={query}>
         {({ runs }) =>
           runs.length === 0 ? (
@@ -168,9 +168,7 @@ function History({ schedule }: { schedule: ScheduleLine }) {
             <>
               <RunChart name={name} newestFirst={runs} />
               {runs.every(({ state }) => state === null) && (
-                <p class="inset small muted">
-                  None of these jobs is kept any more: how long jobs are kept is a setting of their queue.
-                </p>
+                <p class="inset small muted">These jobs were removed after their queue's retention.</p>
               )}
             </>
           )
@@ -183,18 +181,18 @@ function History({ schedule }: { schedule: ScheduleLine }) {
 /** Why there is nothing to show. */
 function NoRuns({ schedule: { paused, error, nextAt, fired } }: { schedule: ScheduleLine }) {
   const why = (): ComponentChildren => {
-    if (fired > 0) return "Slots are forgotten after 30 days, and it has made no job since.";
-    if (error !== null) return "It is disabled, and makes no jobs until it is mended.";
-    if (paused) return "It is paused, and makes no jobs until it is resumed. Run now makes one.";
-    if (nextAt === null) return "It has no slot any more.";
+    if (fired > 0) return "Occurrences are kept for 30 days. This schedule has created no job since.";
+    if (error !== null) return "Disabled: creates no jobs until it is fixed.";
+    if (paused) return "Paused: creates no jobs until it is resumed. “Run now” creates one.";
+    if (nextAt === null) return "No next occurrence";
     return (
       <>
-        Its first slot is <Ago at={nextAt} />, at {instant(nextAt)}. Run now makes a job at once.
+        First occurrence <Ago at={nextAt} />, at {instant(nextAt)}. “Run now” creates a job at once.
       </>
     );
   };
   return (
-    <Empty icon="calendar" title="No run yet">
+    <Empty icon="calendar" title="No runs yet">
       <p>{why()}</p>
     </Empty>
   );

@@ -19,7 +19,7 @@ export function SchedulesScreen() {
   });
   return (
     <>
-      <Head title="Schedules" note="Each makes one job for each of its slots, over all processes." />
+      <Head title="Schedules" note="Each occurrence creates one job, over all processes." />
       {(query.data?.schedules.length ?? 0) > 0 && <HeatMap />}
       <section class="panel" aria-label="Schedules">
         <Listing
@@ -28,10 +28,10 @@ export function SchedulesScreen() {
           rowKey={({ name }: ScheduleLine) => name}
           empty={{
             icon: "calendar",
-            title: "No schedule",
+            title: "No schedules",
             text: (
               <>
-                <p>Define one, and give it to a worker:</p>
+                <p>Define a schedule and pass it to a worker:</p>
                 <pre class="code">{`const nightly = defineSchedule({ name: "nightly",\n  cron: "0 3 * * *", timezone: "Europe/Berlin", job: report });\n\nhf.work([report], { schedules: [nightly] });`}</pre>
               </>
             ),

@@ -22,13 +22,13 @@ const HostCharts = lazily(
 
 /** What each duty is for, in a few words. */
 const dutyWords: Readonly<Record<string, string>> = {
-  bury: "looks after workers that died, and limits whose time is over",
-  forget: "adds up and forgets old minutes",
-  minute: "reports queues that nobody serves, and measures the database",
-  prune: "deletes jobs whose retention has passed",
+  bury: "takes over jobs of dead workers, reverts expired temporary limits",
+  forget: "aggregates and deletes old metrics",
+  minute: "reports queues without workers, measures the database",
+  prune: "deletes jobs after their retention",
   sample: "measures the database",
-  tidy: "keeps the tables in shape",
-  unserved: "reports queues that nobody serves",
+  tidy: "maintains the tables",
+  unserved: "reports queues without workers",
 };
 
 function useWorkers(): Query<WorkerList> {
@@ -41,7 +41,7 @@ export function WorkersScreen() {
     <>
       <Head
         title="Workers"
-        note="Live processes, and holders of leases. One that dies leaves the list when its lease has passed."
+        note="Live worker processes and lease holders. A dead one leaves the list when its lease expires."
       />
       <section class="panel" aria-label="Workers">
         <Listing
@@ -50,10 +50,10 @@ export function WorkersScreen() {
           rowKey={({ session }: WorkerLine) => String(session)}
           empty={{
             icon: "workers",
-            title: "No worker is running",
+            title: "No workers",
             text: (
               <>
-                <p>Jobs are safe in the database, and wait. Start a worker:</p>
+                <p>Jobs wait in the database. Start a worker:</p>
                 <pre class="code">{`const worker = hf.work([sendMail], { queues: ["mail"] });\nawait worker.ready;`}</pre>
               </>
             ),
@@ -68,16 +68,13 @@ export function WorkersScreen() {
       )}
       <HostCharts />
       {query.data !== null && query.data.duties.length > 0 && (
-        <Panel
-          title="Duties"
-          note="done by one worker for all; whoever asks first, so there is no leader to lose"
-        >
+        <Panel title="Upkeep tasks" note="each run by one worker at a time; there is no leader">
           <Table
             rows={query.data.duties}
             rowKey={({ name }) => name}
             columns={[
               {
-                head: "Duty",
+                head: "Upkeep task",
                 cell: ({ name }) => (
                   <>
                     <b>{name}</b>
@@ -125,7 +122,7 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
       title="Died in the last hour"
       note={
         held === 0
-          ? "their leases passed without a word; what they held has been taken over"
+          ? "their leases expired; their jobs were taken over"
           : alone
             ? `${plural(held, "job")} wait until a worker starts and takes them over`
             : `${plural(held, "job")} are being taken over`
@@ -134,7 +131,7 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
       <Table
         rows={lost}
         rowKey={({ id }) => id}
-        label="Workers that died"
+        label="Dead workers"
         columns={[
           {
             head: "Worker",
@@ -148,7 +145,7 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
             ),
           },
           {
-            head: "Jobs to take over",
+            head: "Orphaned jobs",
             num: true,
             cell: ({ held: n }) =>
               n === 0 ? <span class="muted">none left</span> : <b class="bad-text">{number(n)}</b>,
@@ -161,7 +158,7 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
             cell: ({ beatAt }) => <Ago at={beatAt} />,
           },
           {
-            head: "Lease passed",
+            head: "Lease expired",
             num: true,
             class: "muted nowrap",
             cell: ({ lostAt }) => <Ago at={lostAt} />,
@@ -187,11 +184,11 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
       </header>
       <div class="content">
         {worker === undefined ? (
-          <p class="muted">{query.data === null ? "Loading…" : "It has gone."}</p>
+          <p class="muted">{query.data === null ? "Loading…" : "This worker has gone."}</p>
         ) : (
           <>
             <Facts of={factsOf(worker)} />
-            <h3>{worker.running === 0 ? "It runs nothing now" : `Runs ${plural(worker.running, "job")}`}</h3>
+            <h3>{worker.running === 0 ? "Runs no jobs" : `Runs ${plural(worker.running, "job")}`}</h3>
             {worker.runs.length > 0 && (
               <ul class="samples">
                 {worker.runs.map((run) => (
@@ -215,7 +212,7 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
         )}
       </div>
       <footer>
-        <button type="button" class="button" onClick={() => void copy(id, "The id is copied.")}>
+        <button type="button" class="button" onClick={() => void copy(id, "Id copied")}>
           Copy the id
         </button>
         <button type="button" class="button" onClick={close}>
@@ -237,7 +234,7 @@ function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
     ["Started", instant(worker.startedAt)],
     ["Heartbeat", <Ago at={worker.beatAt} />],
     ["Queues", <Tags queues={Object.entries(queues)} />],
-    ["Kinds", `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
+    ["Names", `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
     ["Failures, 1 h", number(failed)],
   ];
 }
@@ -297,7 +294,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
               {name}
             </button>{" "}
             {duties.length > 0 && (
-              <span class="tag" title={`Did these duties last: ${duties.join(", ")}`}>
+              <span class="tag" title={`Last ran these upkeep tasks: ${duties.join(", ")}`}>
                 <Icon name="star" size={11} /> {plural(duties.length, "duty", "duties")}
               </span>
             )}
@@ -305,7 +302,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
               <a
                 class="tag bad"
                 href={href("/errors?by=worker")}
-                title="Attempts that failed with it in the last hour"
+                title="Failed attempts on this worker in the last hour"
               >
                 {plural(failed, "failure")} in 1 h
               </a>
@@ -376,7 +373,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       num: true,
       from: "wide",
       class: "nowrap",
-      title: () => "How late the event loop was: the 99th percentile of its latest minute",
+      title: () => "Event-loop delay: 99th percentile of the latest minute",
       cell: ({ loopDelayMs }) => (
         <span class={(loopDelayMs ?? 0) > 200 ? "bad-text" : "muted"}>{duration(loopDelayMs)}</span>
       ),
@@ -397,10 +394,10 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
           ...change,
           verb: "Quiet",
           icon: "moon",
-          title: "It takes no more jobs, finishes what it runs, and stays",
+          title: "Take no more jobs, finish the running ones",
           run: () => send("POST", `/workers/${seg(id)}/quiet`),
           undo: () => send("POST", `/workers/${seg(id)}/resume`),
-          done: "It takes no more jobs until it is resumed.",
+          done: "Worker is quiet",
         })
       : doing({
           ...change,
@@ -408,16 +405,16 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
           icon: "play",
           run: () => send("POST", `/workers/${seg(id)}/resume`),
           undo: () => send("POST", `/workers/${seg(id)}/quiet`),
-          done: "It takes jobs again.",
+          done: "Worker resumed",
         }),
     doing({
       ...change,
       verb: "Stop",
       icon: "stop",
       danger: true,
-      ask: `It takes no more jobs, finishes the ${plural(running, "job")} it runs, and goes. Whatever runs it may start it again.`,
+      ask: `The worker takes no more jobs, finishes the ${plural(running, "job")} it runs, and exits. Its process manager may restart it.`,
       run: () => send("POST", `/workers/${seg(id)}/stop`),
-      done: "It was asked to stop.",
+      done: "Stop requested",
     }),
   ];
 }

@@ -14,7 +14,7 @@ type Run = RunList["runs"][number];
 
 const live = "running,ready,scheduled,waiting";
 const views = [
-  { name: "Under way", view: null, asked: { state: live } },
+  { name: "In progress", view: null, asked: { state: live } },
   { name: "Retrying", view: "retrying", asked: { state: live, retrying: "true" } },
   { name: "Stuck", view: "slow", asked: { state: live } },
   { name: "Ended", view: "ended", asked: { state: "done,dead,cancelled" } },
@@ -52,7 +52,7 @@ const columns: Column<Run>[] = [
       <>
         {number(done)} of {number(known)}{" "}
         {
-          <span class="gauge" role="img" aria-label={`Steps: ${done} of ${known} that are known`}>
+          <span class="gauge" role="img" aria-label={`Steps: ${done} of ${known} known`}>
             <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
           </span>
         }
@@ -95,7 +95,7 @@ export function WorkflowsScreen() {
   };
   return (
     <>
-      <Head title="Workflows" note="Runs: jobs that remember steps, the newest first.">
+      <Head title="Workflows" note="Jobs with steps, newest first.">
         <Names name={name} change={() => (cursor.value = null)} />
       </Head>
       <nav class="tabs" aria-label="Views">
@@ -113,7 +113,7 @@ export function WorkflowsScreen() {
       {chosen.view === "slow" && (
         <div class="row tight">
           <label class="row tight small">
-            At one step for{" "}
+            At the same step for{" "}
             <select
               class="input"
               value={limit.of}
@@ -129,7 +129,7 @@ export function WorkflowsScreen() {
               ))}
             </select>
           </label>
-          <span class="muted small">Sleeps that are not over do not count.</span>
+          <span class="muted small">Active sleeps are not counted.</span>
         </div>
       )}
       <section class="panel" aria-label="Runs">
@@ -139,10 +139,13 @@ export function WorkflowsScreen() {
           rowKey={({ id }: Run) => id}
           empty={{
             icon: "step",
-            title: chosen.view === "all" ? "No run yet" : "No such run",
+            title: chosen.view === "all" ? "No runs yet" : "No such run",
             text: (
               <>
-                <p>A job that remembers a step is a run: after a crash it goes on behind its last one.</p>
+                <p>
+                  A job with steps is a workflow run. After a crash it continues after its last completed
+                  step.
+                </p>
                 <pre class="code">{`const paid = await ctx.step("charge", () => charge(order));\nawait ctx.sleep("cool off", "1d");`}</pre>
               </>
             ),
@@ -150,7 +153,7 @@ export function WorkflowsScreen() {
           columns={columns}
           foot={({ cursor: next, cut }) => (
             <Pager cursor={cursor} next={next}>
-              {cut && <span>The newest runs were looked through; there may be more.</span>}
+              {cut && <span>Only the newest runs were searched. There may be more.</span>}
             </Pager>
           )}
         />
@@ -196,8 +199,8 @@ function Where({ run: { at, retrying } }: { run: Run }) {
     <>
       <b>{at.name}</b>
       <span class="sub">
-        {waits[at.kind] ?? (retrying ? "is tried again" : "runs")},{" "}
-        {duration(Math.max(0, now.value - at.since))} by now
+        {waits[at.kind] ?? (retrying ? "retrying" : "runs")}, {duration(Math.max(0, now.value - at.since))} so
+        far
         {at.until !== null && ` · until ${instant(at.until)}`}
         {at.jobId !== null && (
           <>

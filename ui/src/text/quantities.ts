@@ -64,7 +64,7 @@ export function rateWords({ limit, perMs }: { limit: number; perMs: number }): s
 export function rateOf(text: string | undefined): { limit: number; per: string } | null {
   if (text === undefined) return null;
   const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*([\w.]+)$/.exec(text) ?? [];
-  if (limit === undefined || per === undefined) throw new Error("Write the rate as 100 per 1m.");
+  if (limit === undefined || per === undefined) throw new Error("Write a rate as: 100 per 1m");
   return { limit: Number(limit), per };
 }
 

@@ -153,7 +153,7 @@ export function GraphView({
             checked={following.value}
             onChange={(event) => (following.value = event.currentTarget.checked)}
           />
-          Follow what runs
+          Follow running steps
         </label>
         {picture.leaves.length >= manySteps && (
           <GraphSearch leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
@@ -163,7 +163,7 @@ export function GraphView({
         class="graph"
         tabIndex={0}
         role="group"
-        aria-label="Workflow graph. Plus and minus change its size, 0 shows all of it. Arrows go along the edges, Enter opens a step or a job, Space shows the steps of a job."
+        aria-label="Workflow graph. Plus and minus zoom, 0 fits. Arrow keys follow edges, Enter opens a step or job, Space expands a job."
         ref={frame}
         onKeyDown={keyDown}
       >

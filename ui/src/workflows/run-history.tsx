@@ -50,7 +50,7 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
           return (
             <section class="panel" aria-label="History">
               <Empty icon="step" title="No steps">
-                <p>This job remembers none: its timeline is all that there is.</p>
+                <p>This job has no steps. See its timeline.</p>
               </Empty>
             </section>
           );
@@ -64,7 +64,7 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
               </button>
             }
           >
-            <div class="json-lines" tabIndex={0} role="region" aria-label="Lines of the history">
+            <div class="json-lines" tabIndex={0} role="region" aria-label="History entries">
               <ol>
                 {lines.map((line, i) => (
                   <li key={i} class="mono">
@@ -79,7 +79,7 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
                 <button
                   type="button"
                   class="button small"
-                  onClick={() => void attempt("Loaded.", () => more(earlier))}
+                  onClick={() => void attempt("Loaded", () => more(earlier))}
                 >
                   Earlier lines
                 </button>

@@ -69,7 +69,7 @@ export function RunView({
   const all = count({ count: history.stepCount, more: history.stepCountMore });
   const note = earlier === null ? all : `the newest ${number(steps.length)} of ${all}`;
   const tools = earlier !== null && (
-    <button type="button" class="button small" onClick={() => void attempt("Loaded.", loadEarlier)}>
+    <button type="button" class="button small" onClick={() => void attempt("Loaded", loadEarlier)}>
       Earlier steps
     </button>
   );
@@ -93,7 +93,7 @@ export function RunView({
               <a
                 class="button quiet small"
                 href={href(`/jobs/${job.id}?tab=history`)}
-                title="As lines of JSON, newest first"
+                title="As JSON lines, newest first"
               >
                 Lines
               </a>
@@ -101,8 +101,8 @@ export function RunView({
                 <button
                   type="button"
                   class="button quiet small"
-                  title="For holdfast check, with secrets taken out"
-                  onClick={() => void attempt("The file is yours.", () => downloadRun(job.id))}
+                  title="For holdfast check, without secrets"
+                  onClick={() => void attempt("File saved", () => downloadRun(job.id))}
                 >
                   <Icon name="download" size={13} /> History
                 </button>
@@ -188,7 +188,7 @@ function Steps({
             type="button"
             class="button small"
             disabled={from === 0 && earlier === null}
-            onClick={() => void attempt("Loaded.", older)}
+            onClick={() => void attempt("Loaded", older)}
           >
             Older steps
           </button>
@@ -231,7 +231,7 @@ function Related({ job, related }: { job: JobDetail; related: FlowHistory["child
       {(rows.length < related.length || cut) && (
         <footer>
           <span>
-            {cut && made && "There may be more: “Jobs of this run” has all that it called or enqueued."}
+            {cut && made && "There may be more. “Jobs of this run” lists all called and enqueued jobs."}
           </span>
           <span class="spring" />
           {rows.length < related.length && (
@@ -322,7 +322,7 @@ const childColumns: Column<FlowHistory["children"][number]>[] = [
       <>
         {name === null ? (
           <span class="muted mono">
-            {hidden ? `${shortId(id)}, not visible to you` : `${shortId(id)}, not kept any more`}
+            {hidden ? `${shortId(id)}, not visible to you` : `${shortId(id)}, no longer stored`}
           </span>
         ) : (
           <JobLink id={id}>{name}</JobLink>

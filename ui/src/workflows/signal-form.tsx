@@ -50,12 +50,12 @@ function SignalForm({
   }, [kind, name]);
   const { form, wrong, onSubmit } = useSending(draft, {
     send: async () => {
-      const data = compact(written(draft, "The data is not JSON."));
+      const data = compact(written(draft, "The data is not valid JSON."));
       const json = `{"name":${JSON.stringify(name)},"key":${JSON.stringify(topicKey)},"data":${data}}`;
       await call("/signals", { method: "POST", json });
-      return { said: "Sent: the run goes on.", next: again };
+      return { said: "Signal sent", next: again };
     },
-    misfit: "The data does not fit the schema of this signal. Nothing was sent.",
+    misfit: "The data does not match the signal's schema. Not sent.",
     close,
   });
 

@@ -28,9 +28,9 @@ export function StepActions({
           on={name}
           needs="jobs:run"
           icon="next"
-          title="Do not sleep any longer"
+          title="End the sleep now"
           run={() => send("POST", `/jobs/${job.id}/run-now`)}
-          done="It goes on now."
+          done="Sleep ended"
           then={() => {
             again();
             then();
@@ -46,8 +46,8 @@ export function StepActions({
           icon="retry"
           ask={
             <>
-              A new job takes over what this run did before <b>{name}</b>, and does that and all after it
-              again. This run stays as it is.
+              Creates a run that copies the steps before <b>{name}</b> and repeats the rest. This run does not
+              change.
             </>
           }
           run={() =>
@@ -56,7 +56,7 @@ export function StepActions({
               go(`/jobs/${id}`);
             })
           }
-          done="This is the new run."
+          done="Run created"
         />
       )}
     </>

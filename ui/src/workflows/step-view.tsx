@@ -64,7 +64,7 @@ function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () =>
         const step = steps.find((one) => one.seq === seq);
         return step === undefined ? (
           <div class="content">
-            <p>This step is not kept any more.</p>
+            <p>This step is no longer stored.</p>
           </div>
         ) : (
           <Content run={run} step={step} close={close} />
@@ -111,11 +111,11 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
   ];
   if (step.endedAt !== null) facts.push(["Took", duration(step.endedAt - step.startedAt)]);
   if (step.until !== null && step.state !== "cancelled") {
-    facts.push([step.kind === "signal" ? "Gives up" : "Goes on", instant(step.until)]);
+    facts.push([step.kind === "signal" ? "Times out" : "Continues", instant(step.until)]);
     facts.push(["Time left", <TimeLeft until={step.until} />]);
   }
   facts.push(["Tries", number(step.tries)]);
-  facts.push(["Attempt of the job", number(step.attempt)], ["Code version", `v${job.version}`]);
+  facts.push(["Job attempt", number(step.attempt)], ["Code version", `v${job.version}`]);
   if (step.jobId !== null)
     facts.push(["Called job", <JobLink id={step.jobId}>{shortId(step.jobId)}</JobLink>]);
   return (
@@ -143,12 +143,12 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
           </section>
         )}
         {job.payloadHidden && (
-          <p class="muted small">You may see this step, but not what it gave or why it failed.</p>
+          <p class="muted small">You do not have permission to see this step's result.</p>
         )}
         {step.kind === "step" && (
           <p class="muted small">
-            A step has no input of its own: it is given what its code closes over. The job's id,{" "}
-            <span class="mono">{shortId(job.id)}</span>, is the same in every try.
+            A step has no input of its own; its code uses the handler's variables. The job's id{" "}
+            <span class="mono">{shortId(job.id)}</span> is the same on every try.
           </p>
         )}
       </div>
@@ -177,10 +177,10 @@ function Tries({ step }: { step: FlowStep }) {
           return (
             <li key={i}>
               <span class="muted">{number(Math.max(1, first) + i)}.</span>{" "}
-              <span class={well ? "good" : "bad"}>{well ? "went well" : "failed"}</span>{" "}
+              <span class={well ? "good" : "bad"}>{well ? "succeeded" : "failed"}</span>{" "}
               <span class="muted">
                 {gap !== null
-                  ? `${instant(startedAt)}, took ${duration(endedAt - startedAt)}, ${duration(gap)} after the one before`
+                  ? `${instant(startedAt)}, took ${duration(endedAt - startedAt)}, ${duration(gap)} after the previous one`
                   : `${instant(startedAt)}, took ${duration(endedAt - startedAt)}`}
               </span>
               {last && error !== null && <Fault text={error} />}

@@ -25,7 +25,7 @@ const rowHeight = 28;
 export const bandWords: Readonly<Record<BandKind, string>> = {
   run: "ran",
   failed: "failed",
-  lost: "lost with its worker",
+  lost: "lost: its worker died",
   delay: "delayed",
   wait: "waited",
   backoff: "until the next try",
