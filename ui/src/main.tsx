@@ -1,4 +1,4 @@
-// The page, from its beginning: what must be there before the first screen, then the shell.
+// The entry point: hooks and stores first, then the shell.
 import { render } from "preact";
 import { startRowShortcuts } from "./app/row-shortcuts.ts";
 import { App, palette } from "./app/shell.tsx";

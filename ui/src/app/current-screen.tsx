@@ -78,7 +78,7 @@ export function CurrentScreen() {
   }
 }
 
-/** For an address that no screen has. */
+/** Shown for an address without a screen. */
 function NoSuchScreen() {
   return (
     <section class="panel">

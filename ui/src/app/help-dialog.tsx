@@ -1,4 +1,4 @@
-// The dialog of keys and settings: fetched when it is first opened.
+// The dialog of keys and settings. Loaded when it first opens.
 import { keyTable } from "./key-table.ts";
 import {
   clock,

@@ -1,7 +1,7 @@
-// Every key and what it does: the help shows this table, and a test holds it against the keys that screens ask for. Pure.
+// Every key and its action. The help shows this table; a test compares it with the keys that screens register. Pure.
 
 export interface KeyLine {
-  /** As `onKey` takes them; those of the browser or of a part by their names. */
+  /** Names as `onKey` takes them; keys of the browser or of one part by their names. */
   readonly keys: readonly string[];
   readonly what: string;
 }

@@ -1,4 +1,4 @@
-// The entries of the menu: their names, keys, and the figure beside them.
+// The entries of the menu, with their keys and counts.
 import { may, overview } from "../data/live-stream.ts";
 import { count, number } from "../kit/format.ts";
 import type { IconName } from "../kit/icons.tsx";
@@ -64,7 +64,7 @@ export const groups: readonly { name: string; entries: readonly MenuEntry[] }[] 
 ];
 export const entries = groups.flatMap((group) => group.entries);
 
-/** `of`: the number with what is counted, where that is not what the entry is called by. */
+/** `of`: the count with its unit, if the entry's name does not say it. */
 function tail(n: number | undefined, of?: (n: string) => string): { text: string; of?: string } | null {
   if (n === undefined) return null;
   return of === undefined ? { text: number(n) } : { text: number(n), of: of(number(n)) };

@@ -1,5 +1,5 @@
-// The palette: every screen, queue, schedule, worker and saved view by its name, and what can be done to them. Fetched after the
-// first paint; opened by Ctrl K, by / where a screen has no search of its own, or by the button above.
+// The palette: finds screens, queues, schedules, workers and saved views by name, and runs actions on them. Loaded after
+// the first paint. Ctrl K opens it, and / on screens without a search.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobLine, JobMatches, ScheduleLine, WorkerLine } from "../../../src/dashboard/api/contract.ts";
@@ -32,7 +32,7 @@ interface Option {
 }
 
 const mostJobs = 5;
-/** Of things by name; a screen is always there. */
+/** Limits named things; screens are always listed. */
 const mostOptions = 14;
 
 export function Palette({
@@ -47,7 +47,7 @@ export function Palette({
   const text = useSignal("");
   const at = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
-  // It comes after its dialog was opened, which has given the focus away by then.
+  // The dialog took the focus before this component loaded.
   useEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
   const named = useNamed(wanted !== "");
@@ -58,7 +58,7 @@ export function Palette({
     close();
     options[i]?.run();
   };
-  // Enter right after an id was put in: the job that it means comes first, once it is known.
+  // Enter after a pasted id waits for the job that has it.
   const entered = useSignal<string | null>(null);
   useEffect(() => {
     if (entered.value === wanted && !asking) choose(0);
@@ -107,7 +107,7 @@ export function Palette({
   );
 }
 
-/** Jobs by a part of their ids, once it is long enough to be meant for one; `asking`: they are not known yet. */
+/** Jobs by part of their id. `asking`: the request is pending. */
 function useJobs(wanted: string): { readonly jobs: readonly JobLine[]; readonly asking: boolean } {
   const part = /^[0-9a-f…-]+$/.test(wanted) && idPart(wanted) !== null ? wanted : null;
   const { data, error } = useQuery(`palette id ${part ?? ""}`, async (signal) => ({
@@ -123,7 +123,7 @@ interface Named {
   readonly workers: readonly WorkerLine[];
 }
 
-/** Schedules and workers, asked for once somebody types. */
+/** Loaded when the first character is typed. */
 function useNamed(ask: boolean): Named {
   const found = useQuery(`palette ${ask}`, async (signal): Promise<Named> => {
     if (!ask) return { schedules: [], workers: [] };
@@ -164,7 +164,7 @@ function optionsOf(
         ];
   const ways = entries.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
   const found = [
-    // A screen is meant by its name, and not by the key beside it.
+    // Screens match by name alone, not by key.
     ...ways.filter(({ name }) => name.toLowerCase().includes(wanted)),
     ...things.filter(fits).slice(0, mostOptions),
     ...commands(help).filter(fits),
@@ -177,7 +177,7 @@ function optionsOf(
       ),
   );
   if (wanted !== "" && may("jobs:search"))
-    // Words, ids and their ends mean here what they mean in the search for jobs, which reads them.
+    // The job search parses words, ids and parts of ids.
     found.push(
       option(`Find jobs with “${typed.trim()}”`, "search", "search", () =>
         go(`/jobs${query({ find: typed.trim() })}`),
@@ -190,7 +190,7 @@ function option(name: string, icon: IconName, hint: string, run: () => void): Op
   return { name, icon, hint, run };
 }
 
-/** What can be done to nothing in particular. */
+/** Actions without a target. */
 function commands(help: () => void): Option[] {
   return [
     ...(may("jobs:enqueue") ? [option("New job", "plus", "", () => enqueueDialog({}))] : []),
@@ -220,5 +220,5 @@ function actionOptions(kind: "queue" | "schedule", name: string, actions: Action
   );
 }
 
-/** Lists hear of what was done by the live stream. */
+/** Lists update through the live stream. */
 function again(): void {}

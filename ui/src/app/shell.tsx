@@ -1,4 +1,4 @@
-// The frame of every screen: the menu, the bar at the top, banners, dialogs, notices.
+// The frame of every screen: menu, top bar, banners, dialogs, toasts.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { locked } from "../data/api.ts";
@@ -145,10 +145,10 @@ export function App() {
   );
 }
 
-/** Off by so much, somebody's clock is wrong. */
+/** A larger difference means that a clock is wrong. */
 const skewedMs = 30_000;
 
-/** What must be seen on every screen. The overview says the first in its own words. */
+/** Banners of every screen. The overview shows the verdict itself. */
 function Banners() {
   const { verdict } = overview.value ?? {};
   const off = Math.abs(skew.value);
@@ -170,7 +170,7 @@ function Banners() {
   );
 }
 
-/** Where the dashboard has several databases: the same screen of another. */
+/** Opens the same screen of another database. */
 function DatabaseSwitch() {
   const known = about.value;
   if (known === null || known.databases.length < 2) return null;
@@ -184,7 +184,7 @@ function DatabaseSwitch() {
         onChange={(event) => {
           const { value } = event.currentTarget;
           const to = known.databases.find(({ name }) => name === value);
-          // A job or a queue of this database is none of the other's.
+          // A job or queue of this database does not exist in another.
           if (to !== undefined) location.assign(`${to.path}/${path.value.split("/")[1] ?? ""}`);
         }}
       >
@@ -197,8 +197,6 @@ function DatabaseSwitch() {
     </label>
   );
 }
-
-// Palette
 
 export function palette(): void {
   const shown = entries.filter((entry) => entry.shown?.() !== false);

@@ -1,4 +1,4 @@
-// The bar at the top: the environment, where one is, the palette, live updates, the theme, the help.
+// The top bar: environment, palette, live updates, theme, help.
 import { segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
 import { connection, heardAt, live } from "../data/live-stream.ts";
 import { now, skew } from "../data/page-clock.ts";
@@ -8,7 +8,7 @@ import { openJob } from "../jobs/open-job.ts";
 import { duration } from "../kit/format.ts";
 import { menuEntryOf } from "./navigation.ts";
 
-/** Which environment this is. Its colours are set by CSSOM: the policy allows no style in the page's text. */
+/** Colors are set by CSSOM: the content security policy forbids inline styles. */
 export function Environment() {
   if (page.label === null) return null;
   const { paper, ink } = page.labelColors ?? {};
@@ -20,7 +20,7 @@ export function Environment() {
   );
 }
 
-/** What the address names below its screen: a queue by its name, a job by that of its definition once it is read. */
+/** The part of the address below its screen: a queue's name, or the name of a job once it is loaded. */
 export function deeperName(): string | null {
   const deeper = segmentsOf(path.value)?.[2];
   if (deeper === undefined || deeper === "") return null;
@@ -59,7 +59,7 @@ const liveWords = {
   trouble: "Reconnecting",
 } as const;
 
-/** The server sends a byte at least every 5 s: without one for so long the page is stale. */
+/** The server sends a byte at least every 5 s. After twice that time the page is stale. */
 const staleMs = 10_000;
 
 export function LiveButton() {

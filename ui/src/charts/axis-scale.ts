@@ -1,8 +1,11 @@
-// Scales of charts: the marks of the axes, how tall its bars are, and where its data end. Pure.
+// Scales of charts: steps between marks, the height of bars, the end of the data. Pure.
 
 const leastSeconds = 60;
 
-/** From the first instant to the last, in seconds. uPlot makes a whole day of a single one, whose marks are all midnights. */
+/**
+ * The range of a time axis in seconds. For a single instant uPlot would show a whole day, whose marks are all
+ * midnight.
+ */
 export function timeRange(at: ArrayLike<number>, now: number): [from: number, to: number] {
   const to = at[at.length - 1] ?? now;
   return [Math.min(at[0] ?? to, to - leastSeconds), to];
@@ -44,8 +47,8 @@ export function share(sorted: readonly number[], of: number): number {
 }
 
 /**
- * What the whole height stands for: the largest, or `least` where all are smaller. One that is far above nearly all others
- * is cut, or the others could not be seen.
+ * The value of the full height: the largest, or `least` if all are smaller. A value far above the others is cut,
+ * because it would hide them.
  */
 export function topOf(sorted: readonly number[], least: number): number {
   const largest = sorted.at(-1) ?? 0;

@@ -1,4 +1,4 @@
-// What waited in which queue, and how many slots were used, over the time that the other charts show. Measured once a minute.
+// Backlog by queue and used slots over the chosen time, measured once a minute.
 import { useMemo } from "preact/hooks";
 import type { Load } from "../../../src/dashboard/api/contract.ts";
 import { number } from "../kit/format.ts";
@@ -47,7 +47,7 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
   );
 }
 
-/** The same lines until something is new: a chart is fed, not made anew. Pure. */
+/** Keeps the same object until a value changes, because a new object redraws the chart. Pure. */
 function linesOf(load: Load, now: number) {
   const over = measuredOver([load.other, load.running], stepsOver(load, now));
   const line = (name: string, values: readonly (number | null)[]) => ({
@@ -56,7 +56,7 @@ function linesOf(load: Load, now: number) {
     shown: number,
   });
   const named = load.queues.map(({ name, ready }) => line(name, ready));
-  // Where every queue has its own line there is no rest; where none has, nothing waited, and that is worth a line.
+  // The rest is left out if every queue has its own line. Without any queue one line shows zero.
   const rest = named.length === 0 || load.other.some((value) => value !== null && value > 0);
   return {
     at: load.at.slice(0, over),

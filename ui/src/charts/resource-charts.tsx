@@ -1,4 +1,4 @@
-// How the database and the workers' machines were, over the time that is shown. Measured once a minute, by the workers.
+// Resources of the database and of workers' machines over the chosen time. Workers measure once a minute.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DatabaseSeries, HostLine, HostSeries } from "../../../src/dashboard/api/contract.ts";
@@ -17,7 +17,6 @@ interface Steps {
 }
 
 const unseen = "Nothing was measured in this time. Workers measure once a minute.";
-/** The workers write once a minute. */
 const everyMs = 15_000;
 
 export function DatabaseCharts() {
@@ -161,7 +160,7 @@ function Drawn({
 }) {
   const drawn = useMemo(
     () => lines.map(([name, values, shown]) => ({ name, values: values.slice(0, steps.at.length), shown })),
-    // The lists are new with every answer, and so are the steps.
+    // Each answer has new arrays.
     [steps],
   );
   return (
@@ -179,14 +178,14 @@ function Drawn({
   );
 }
 
-/** The steps that are over, the same until there is something new: a chart is fed, not made anew. */
+/** Completed steps, as the same object until a new one arrives, so that the chart is updated in place. */
 function useSteps(all: Steps, lists: readonly Values[]): Steps {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const over = measuredOver(lists, stepsOver(all, tick));
   return useMemo(() => ({ at: all.at.slice(0, over), stepMs: all.stepMs }), [all, over]);
 }
 
-/** Most are below a few: a digit or two tell them apart. */
+/** Most values are below ten, so one or two decimals are needed. */
 function ms(value: number): string {
   return value > 0 && value < 10 ? `${Number(value.toFixed(value < 1 ? 2 : 1))} ms` : duration(value);
 }

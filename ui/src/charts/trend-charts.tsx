@@ -1,5 +1,4 @@
-// The last hour by the minute, or another stretch of time: how much was done, and how long it waited. A stretch that is dragged
-// over is shown alone; a point leads to the jobs that ended then.
+// Throughput, waiting time and running time over the chosen time.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Series } from "../../../src/dashboard/api/contract.ts";
@@ -13,7 +12,7 @@ import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from ".
 
 type Beside = (marks: readonly Mark[]) => ComponentChildren;
 
-/** Of everything, or of one queue. `children`: what stands beside the last of them, given the deploys of this time. */
+/** For all queues or one. `children`: charts appended to the grid, given the deploys of the range. */
 export function TrendsPanel({ queue = null, children }: { queue?: string | null; children?: Beside }) {
   const query = useOverTime<Series>("/series", { queue });
   const note = timeNote();
@@ -73,7 +72,7 @@ function TrendCharts({
   const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
   const { stepMs } = series;
   const lead = leadsOf(series, () => ({ queue, more: "" }));
-  // By the keyboard: what failed, if anything did.
+  // By keyboard a point opens its dead jobs, if it has any.
   const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
   const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
   const percentiles = (title: string, what: string, none: string, of: Series["waitMs"]) => (

@@ -1,4 +1,4 @@
-// A stack, its own frames first to the eye: those of libraries fold behind a button that says how many they are.
+// A stack with library frames folded behind a button that counts them.
 import { useSignal } from "@preact/signals";
 import { stackParts } from "./stack-frames.ts";
 import { plural } from "../text/quantities.ts";

@@ -1,5 +1,5 @@
-// What `holdfast doctor` says of the database, and how it is kept: schema, retention, what holds cleaning up back. Looked at when
-// the screen is opened, every 30 seconds while it is open and live, and when asked.
+// Findings of `holdfast doctor`, schema version, retention, and what delays vacuum. Refreshed every 30 seconds while the
+// screen is open, and on request.
 import { useEffect } from "preact/hooks";
 import type { DoctorReport } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
@@ -14,7 +14,7 @@ const everyMs = 30_000;
 
 type Check = DoctorReport["checks"][number];
 
-/** The worst first. */
+/** Worst first. */
 const verdicts: Readonly<Record<Check["verdict"], readonly [icon: IconName, words: string, tag: string]>> = {
   wrong: ["dead", "wrong", "bad"],
   note: ["dot", "note", "warn"],

@@ -1,4 +1,4 @@
-// What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
+// Actions on a failure group: retry one job, retry or delete all, resolve, ignore, reopen.
 import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
 import { send } from "../data/api.ts";
 import { may } from "../data/live-stream.ts";
@@ -7,7 +7,7 @@ import { Field, openForm } from "../kit/forms.tsx";
 import { attempt, toast, type Undo } from "../kit/toasts.tsx";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 
-/** Its dead jobs. */
+/** The dead jobs of a group. */
 export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
   return {
     state: ["dead"],
@@ -21,12 +21,12 @@ export function isSettled({ state }: ErrorGroup): boolean {
   return state === "resolved" || state === "ignored";
 }
 
-/** Whether somebody should look at it: it has jobs, or came back. */
+/** Whether the group needs attention: it has dead or retrying jobs, or has regressed. */
 export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
   return state === "regressed" || (state === "open" && dead + retrying > 0);
 }
 
-/** Runs one of them again; its page shows what becomes of it. */
+/** Retries one job and opens the group with its result. */
 export function tryOne(group: ErrorGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
@@ -39,7 +39,7 @@ export function retryAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("retry", deadOf(group), again);
 }
 
-/** With another input: an object that is merged into each, or the steps of a JSON Patch. */
+/** Retries with changed input: a merged object or a JSON Patch. */
 export function patchAll(group: ErrorGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
@@ -77,7 +77,7 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
   });
 }
 
-/** Into another queue, where they stay dead. */
+/** Moves the dead jobs to another queue. */
 export function moveAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("edit", deadOf(group), again);
 }
@@ -179,7 +179,7 @@ export function note(group: ErrorGroup, again: () => void): void {
   });
 }
 
-/** What is left empty is taken away. */
+/** An empty field removes its value. */
 function noteOf(
   text: string | undefined,
   link: string | undefined,
@@ -204,7 +204,7 @@ function NoteFields({ group }: { group: ErrorGroup }) {
   );
 }
 
-/** The keys that act on a group, here and on its own page. */
+/** Keys on a failure group, in the list and on its own screen. */
 export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
   return [
     ["r", (group) => retryAll(group, again)],

@@ -1,4 +1,4 @@
-// Failures from another side than their cause: which kind, queue, worker, version or hour has how many of them.
+// Failures by name, queue, worker, version or hour.
 import type { FailuresBy } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { minuteOf, number, plural } from "../kit/format.ts";
@@ -108,7 +108,7 @@ function shownOf(by: FailuresBy["by"], { value, name }: Line): string {
   return value === "" ? "—" : value;
 }
 
-/** Where its dead jobs are. A version is no part of a job's own row. */
+/** The group's dead jobs. A job's row has no version. */
 function linkOf(by: FailuresBy["by"], { value, name }: Line): string | null {
   switch (by) {
     case "kind":

@@ -1,9 +1,8 @@
-// How long a failure group is ignored.
 import type { ErrorGroup } from "../../../src/dashboard/api/contract.ts";
 import { number } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 
-/** How long it is ignored. */
+/** How long a failure group is ignored. */
 export function IgnoredUntil({ group: { state, untilAt, untilCount, since } }: { group: ErrorGroup }) {
   if (state !== "ignored" || (untilAt === null && untilCount === null)) return null;
   return (

@@ -1,4 +1,4 @@
-// The errors of a job's attempts, newest first: message or stack, and what changed from one to the next.
+// Errors of a job's attempts, newest first, with the differences between two attempts.
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { DiffView } from "../code/diff-view.tsx";
@@ -8,7 +8,7 @@ import { href } from "../data/router.ts";
 import { StackView } from "../code/stack-view.tsx";
 import { Panel } from "../kit/panels.tsx";
 
-/** When it was, and how long it ran as far as that is known. */
+/** When the attempt failed, and how long it ran, if known. */
 function ranWords({ at, ranMs, lost }: JobDetail["errors"][number]) {
   const when = <Ago at={at} />;
   if (ranMs === null) return when;
@@ -103,7 +103,7 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
 
 type Failed = JobDetail["errors"][number];
 
-/** The message and its frames; a stack has the message in it. */
+/** The stack contains the message. */
 function wholeOf({ message, stack }: Failed): string {
   if (stack === null) return message;
   return stack.includes(message) ? stack : `${message}\n${stack}`;

@@ -1,4 +1,4 @@
-// The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
+// The body of a job's page: payload, errors, steps, timeline, facts.
 import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
@@ -16,7 +16,7 @@ import { page } from "../data/page-settings.ts";
 import { useQuery } from "../data/live-query.ts";
 
 export function JobDetails({ job }: { job: JobDetail }) {
-  // Asked once more when it has ended: what was read just before lacks its last steps.
+  // The key changes when the job ends: the last answer before may lack the last steps.
   const flow = useQuery(
     `flow ${job.id} ${job.endedAt ?? "live"}`,
     (signal) => get<FlowHistory>(`/jobs/${job.id}/history`, {}, signal),
@@ -40,7 +40,7 @@ export function JobDetails({ job }: { job: JobDetail }) {
   );
 }
 
-/** Since when a run was at work. Null: it has no steps, or that is not read yet. A long history comes without its first steps. */
+/** The start of the run's first step; null: no steps, or not loaded. A long history comes without its first steps. */
 function useFirstStepAt(id: string, history: FlowHistory | null): number | null {
   const cut = history !== null && history.earlier !== null;
   const first = useQuery(`first step ${id} ${cut}`, (signal) =>
@@ -53,7 +53,7 @@ function useFirstStepAt(id: string, history: FlowHistory | null): number | null 
 
 const both = new Intl.ListFormat("en");
 
-/** The code that a run began with, and the code that there is. */
+/** Warns if workers have another code version than the one the run began with. */
 function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   const { version, workerVersions } = job;
   const [oldest, newest] = [workerVersions[0], workerVersions.at(-1)];
@@ -75,7 +75,7 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   );
 }
 
-/** Asked once: neither the input nor the code of this process changes. */
+/** Requested once: neither the input nor the definitions of this process change. */
 function useCheck({ id, payloadHidden }: JobDetail): InputCheck | null {
   const nothing: InputCheck = { checked: false, issues: [] };
   const query = useQuery(`check ${id} ${payloadHidden}`, (signal) =>
@@ -155,7 +155,7 @@ function Part({
 }: {
   title: string;
   text: string | null;
-  /** As it is stored; else as it is shown. */
+  /** The stored input if the viewer may see it; else the redacted one. */
   size?: number | null;
   mark?: preact.ComponentChildren;
   children?: preact.ComponentChildren;
@@ -208,7 +208,7 @@ function Trace({ id }: { id: string }) {
   );
 }
 
-/** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
+/** Sleeping and waiting return the attempt, and "0 of 5" would hide that the run has begun. */
 function attempts({ attempt, maxAttempts }: JobDetail): string {
   return attempt === 0 ? `0 of ${number(maxAttempts)} used` : `${number(attempt)} of ${number(maxAttempts)}`;
 }

@@ -1,4 +1,4 @@
-// What happened to a job, and when: a bar, and the moments below it.
+// A job's timeline: a bar and the list of events.
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { duration, instant, number } from "../kit/format.ts";

@@ -1,4 +1,4 @@
-// A job's life as one bar: delayed, waiting, each attempt, and what lies between attempts.
+// A job's life as one bar: delay, waiting, attempts, and the time between attempts.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { duration } from "../kit/format.ts";
 import { now } from "../data/page-clock.ts";

@@ -1,4 +1,4 @@
-// What a job's handler said: newest page first, oldest line first, filtered by level and text on the server.
+// A job's log: pages newest first, lines oldest first. The server filters by level and text.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LogList } from "../../../src/dashboard/api/contract.ts";
@@ -152,7 +152,7 @@ function NoLog() {
   );
 }
 
-/** Older lines and newer ones, each once. */
+/** Joins two pages without duplicates. */
 function merged(older: LogList["lines"], newer: LogList["lines"]): LogList["lines"] {
   const known = new Set(newer.map(({ id }) => id));
   return [...older.filter(({ id }) => !known.has(id)), ...newer];

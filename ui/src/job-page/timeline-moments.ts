@@ -1,24 +1,24 @@
-// A job's life as a list of moments, from its own times and its failures: no event rows are written for a plain job, so what
-// is not known (the worker of an attempt before the latest) is not told. Pure.
+// A job's events, derived from its own instants and failures, because plain jobs write no event rows. Unknown facts,
+// such as the worker of an earlier attempt, are left out. Pure.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { startOf } from "../workflows/waterfall.ts";
 import { plural } from "../text/quantities.ts";
 
-/** Words, or words around a length of time. */
+/** Words, or a duration between words. */
 export type Why = string | { readonly before?: string; readonly ms: number; readonly after?: string };
 
 export interface Moment {
-  /** Null: it is known that it was, and not when. */
+  /** Null: it happened at an unknown time. */
   readonly at: number | null;
   readonly what: string;
   readonly why: readonly Why[];
   readonly kind: "" | "good" | "bad" | "info" | "warn";
   readonly icon: "check" | "clock" | "dead" | "dot" | "minus" | "play" | "plus" | "wait";
-  /** By another clock: it is said to have been before what it came after. */
+  /** Its clock puts it before the event that it follows. */
   readonly skewed: boolean;
 }
 
-/** Clocks that are this near each other are alike. */
+/** Smaller differences between two clocks are ignored. */
 const alikeMs = 5;
 
 type Told = Pick<
@@ -41,14 +41,14 @@ const mostMoments = 10;
 const firstShown = 3;
 const lastShown = 4;
 
-/** Folds the middle of a long timeline; null: every moment is shown. */
+/** Folds the middle of a long timeline; null: shows all events. */
 export function foldOf(moments: number): { readonly from: number; readonly to: number } | null {
   return moments <= mostMoments ? null : { from: firstShown, to: moments - lastShown };
 }
 
 /**
- * `stepped`: it remembers steps, so it may have slept, and its due time is that of its latest waking. `firstStepAt`: since when it was
- * at work; null: that is not known.
+ * `stepped`: the job has steps, so its due time may be that of its latest wake-up. `firstStepAt`: the start of its
+ * first step; null: unknown.
  */
 export function momentsOf(job: Told, stepped = false, firstStepAt: number | null = null): Moment[] {
   const list: Moment[] = [];
@@ -68,7 +68,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
     kind: "",
     icon: "plus",
   });
-  // The due time is that of the next or the latest attempt: of the first it is known only while there was no other.
+  // The due time is that of the next or latest attempt. The first attempt's is known only while there is no second.
   const firstDue = failures.length === 0 && job.attempt <= 1 && !stepped ? job.runAt : null;
   if (firstDue !== null && firstDue > job.createdAt && (job.state !== "scheduled" || job.startedAt !== null))
     add({
@@ -82,10 +82,10 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   const running = job.state === "running" || job.state === "done";
   const [first] = failures;
   const firstAt = first === undefined ? (running ? startedAt : null) : first.at - (first.ranMs ?? 0);
-  // As the bar above has it (waterfall.ts): of a run that slept the job's own times know the latest start alone.
+  // As waterfall.ts does: a run that slept knows only its latest start.
   const begunAt = firstStepAt === null ? null : startOf(firstAt, firstStepAt);
   const begunWhy = begunAt === null ? [] : [{ before: "waited", ms: Math.max(0, begunAt - job.createdAt) }];
-  /** The start of an attempt tells of it; else it is a moment of its own. */
+  /** The start of an attempt implies this event. */
   const told =
     begunAt !== null &&
     (first === undefined
@@ -140,7 +140,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
       icon: "play",
     });
   }
-  // Of the newest 32 failures it is known when they were.
+  // Instants are stored for the newest 32 failures.
   const untold = job.crashes - failures.filter(({ lost }) => lost).length;
   if (untold > 0)
     add({
@@ -185,7 +185,7 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   return list;
 }
 
-/** How long a lost attempt ran nobody knows: its worker was silent before the lease passed. */
+/** The running time of a lost attempt is unknown: its worker was silent before the lease expired. */
 function held(ms: number): Why {
   return { before: "held for", ms, after: "until its lease expired" };
 }

@@ -1,5 +1,5 @@
-// A filter as a sentence, for who is about to act on what it matches: it must not name more than that. So each part of a filter
-// has its words here, or this does not compile.
+// A filter as a sentence, shown before an action on its matches. A filter part without words does not compile, because
+// the sentence must never describe fewer conditions than the filter has.
 import type { FilterJson } from "../../../src/dashboard/api/contract.ts";
 import { wordOf } from "../../../src/operate/search-words.ts";
 import { instant, plural, windowText } from "../kit/format.ts";
@@ -34,7 +34,7 @@ const behind: {
   ended: (window) => `that ended ${windowText(window)}`,
 };
 
-/** An address can hold anything; the server refuses what is no instant. */
+/** An address can contain any number; the server rejects one that is no instant. */
 export function instantText(at: number): string {
   return at >= 0 && at <= 8.64e15 ? instant(at) : String(at);
 }
@@ -49,7 +49,6 @@ export function inWords(filter: FilterJson): string {
   return [...said(before), "jobs", ...said(behind)].filter((part) => part !== "").join(" ");
 }
 
-/** "a or b". */
 function any(words: readonly string[]): string {
   return words.join(" or ");
 }

@@ -1,4 +1,4 @@
-// What can be done to jobs: the words, what it needs, and its key.
+// Actions on jobs: label, permission and key.
 import type { BulkAction, BulkVerb, Permission } from "../../../src/dashboard/api/contract.ts";
 
 export const actions: Readonly<
@@ -14,13 +14,13 @@ export const actions: Readonly<
   delete: { verb: "Delete", permission: "jobs:delete", danger: true, key: "#" },
 };
 
-/** With what is done to a queue's jobs alone. */
+/** Includes purge, which acts on a queue. */
 export const verbs: Readonly<Record<BulkVerb, (typeof actions)[BulkAction]>> = {
   ...actions,
   purge: { verb: "Purge", permission: "jobs:delete", danger: true, key: "" },
 };
 
-/** Of dead jobs there is only where they are: they are moved, and have no time to be changed. */
+/** A dead job can only be moved: it has no due time. */
 export function verbOn(action: BulkVerb, dead: boolean): string {
   return action === "edit" && dead ? "Move" : verbs[action].verb;
 }

@@ -1,4 +1,4 @@
-// The columns of the lists of jobs, and choosing among them. What is chosen is kept in this browser, for each list by itself.
+// Columns of job lists. The selection is kept in this browser, per list.
 import type { JobLine } from "../../../src/dashboard/api/contract.ts";
 import { bytes, duration, number, shortId } from "../kit/format.ts";
 import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
@@ -8,7 +8,7 @@ import { href } from "../data/router.ts";
 import { keptList, previews } from "../data/page-settings.ts";
 import type { Column } from "../kit/table.tsx";
 
-/** The lists of jobs. */
+/** The lists with their own column settings. */
 export type JobsKind = "jobs" | "scheduled" | "retries";
 
 const took = ({ startedAt, endedAt, state }: JobLine) =>
@@ -22,7 +22,7 @@ const took = ({ startedAt, endedAt, state }: JobLine) =>
 const waited = ({ startedAt, runAt, createdAt }: JobLine): string =>
   startedAt === null ? "—" : duration(startedAt - (runAt ?? createdAt));
 
-/** Goes on by the second, by the database's clock. */
+/** Counts up every second by the database's clock. */
 function Elapsed({ since }: { since: number }) {
   const ms = Math.max(0, now.value - since);
   return (
@@ -39,16 +39,16 @@ const queueLink = ({ queue }: JobLine) => (
     {queue}
   </a>
 );
-/** Where the lane has a column of its own. */
+/** Used if the lane has its own column. */
 const queueAlone: Column<JobLine> = { head: "Queue", from: "medium", cell: queueLink };
 
-/** Of a text of any length: what is cut off is told when it is pointed at. */
+/** A text of any length, cut, with the rest in its title. */
 const cut = (of: (job: JobLine) => string | null): Pick<Column<JobLine>, "style" | "title"> => ({
   style: { maxWidth: "190px" },
   title: (job) => of(job) ?? "",
 });
 
-/** Beside the job itself, which is always there. */
+/** The job column is always first. */
 const columns: Readonly<Record<string, Column<JobLine>>> = {
   state: { head: "State", cell: (job) => <JobStateOf job={job} /> },
   queue: {
@@ -139,14 +139,14 @@ function isColumn(value: unknown): value is string {
   return typeof value === "string" && Object.hasOwn(columns, value);
 }
 
-/** Empty: the usual ones. */
+/** Empty: the default columns. */
 const chosen = {
   jobs: keptList("columns", isColumn),
   scheduled: keptList("columns.scheduled", isColumn),
   retries: keptList("columns.retries", isColumn),
 } as const;
 
-/** In a list of what is due later, when that is stands for when it was created unless both were chosen. */
+/** In the list of scheduled jobs, the due time replaces the creation time unless both were chosen. */
 function namesOf(kind: JobsKind): readonly string[] {
   const { value } = chosen[kind];
   if (value.length > 0) return value;

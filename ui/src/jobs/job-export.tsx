@@ -1,4 +1,4 @@
-// A file of the jobs that match. The token goes in a header, so the answer is fetched and then handed to the browser.
+// Exports matching jobs. The token goes in a header, so the file is fetched and then offered as a download.
 import { Choice, openForm } from "../kit/forms.tsx";
 import { call, type Params, query } from "../data/api.ts";
 import { download } from "../data/download.ts";

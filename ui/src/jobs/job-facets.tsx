@@ -1,5 +1,5 @@
-// What else there is beside the filter: queues and names with their counts, to be chosen by a click; and how many attempts
-// ended lately, or in the filter's own time, where the minutes that workers wrote down can say so.
+// Facets of a job list: queues and names with counts, and ended attempts over time if the recorded minutes can answer
+// for this filter.
 import { useSignal } from "@preact/signals";
 import type { FacetValue, JobFacets, Series } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
@@ -19,7 +19,7 @@ export function Facets({ facets: data, filter }: { facets: JobFacets; filter: Li
     ["queue", "Queue", data.queues, "Queues among these jobs"],
     ["name", "Name", data.names, "Names among these jobs"],
   ] as const;
-  // Where there is nothing else to choose, the list says it all.
+  // A single value offers no choice.
   const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
   return (
     <div class="facets">
@@ -42,7 +42,7 @@ export function Facets({ facets: data, filter }: { facets: JobFacets; filter: Li
   );
 }
 
-/** What is chosen stays in sight, whatever its count. */
+/** Selected values stay visible, whatever their count. */
 function withChosen(values: readonly FacetValue[], chosen: string | undefined): readonly FacetValue[] {
   const wanted = chosen === undefined || chosen === "" ? [] : chosen.split(",");
   const gone = wanted.filter((value) => !values.some((one) => one.value === value));
@@ -91,7 +91,7 @@ function Facet({
   );
 }
 
-/** The address with this value chosen, or not any more. */
+/** The address with this value added or removed. */
 function toggled(name: string, value: string, chosen: readonly string[]): string {
   const next = new URLSearchParams(params.value);
   const values = chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value];
@@ -101,7 +101,7 @@ function toggled(name: string, value: string, chosen: readonly string[]): string
   return href(path.value + (text === "" ? "" : `?${text}`));
 }
 
-/** Attempts by the minute. Minutes know queue and name; beside any other filter they would tell of other jobs. */
+/** Attempts per minute. Minutes are recorded by queue and name only, so other filters have no chart. */
 function Attempts({ filter }: { filter: ListFilter }) {
   const simple = Object.entries(filter).every(
     ([name, value]) =>
@@ -129,7 +129,7 @@ function Attempts({ filter }: { filter: ListFilter }) {
   const first = begin(0);
   const last = end(at.length - 1);
   const long = last - first > 24 * 3_600_000;
-  // What is up to now is named by how long that is.
+  // A range up to now is named by its duration.
   const recent = last > now.peek() - 2 * stepMs;
   const when = recent
     ? `in the last ${duration(roughly(last + 1 - first))}`
@@ -155,7 +155,7 @@ function Attempts({ filter }: { filter: ListFilter }) {
   );
 }
 
-/** To whole or half hours: the minutes at both ends are whole ones, so that an hour is 61. */
+/** Rounded to half hours: both ends are whole minutes, so an hour has 61. */
 function roughly(ms: number): number {
   const unit = ms > 3 * 3_600_000 ? 3_600_000 : 1_800_000;
   return Math.round(ms / unit) * unit;

@@ -1,4 +1,4 @@
-// Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
+// A job filter in its forms: address, typed text, API parameters, bulk filter, command line.
 import { idPart } from "../../../src/values/id-part.ts";
 import { INSTANT_HELP, instantOf, WINDOW_HELP, windowDates, windowOf } from "../../../src/values/instant.ts";
 import { spanMs } from "../../../src/values/duration.ts";
@@ -7,10 +7,10 @@ import type { BulkVerb, EditJson, FilterJson, JobState } from "../../../src/dash
 import type { Params } from "../data/query-params.ts";
 import { quoted } from "../text/shell-quoting.ts";
 
-/** The filter as the address has it: each part by its parameter. */
+/** The filter by address parameters. */
 export type ListFilter = Readonly<Record<string, string>>;
 
-/** The parts that stand as chips above the list. */
+/** Parts shown as chips. */
 export const CHIPS = [
   "ids",
   "queue",
@@ -33,7 +33,7 @@ export const CHIPS = [
   "until",
 ] as const;
 
-/** Values that may have a comma, and stand in the address one by one; here on lines. */
+/** Values may contain commas, so they are repeated parameters in the address; here one per line. */
 const SEVERAL = "payload";
 
 export function filterOf(params: URLSearchParams): ListFilter {
@@ -45,23 +45,23 @@ export function filterOf(params: URLSearchParams): ListFilter {
   return chosen;
 }
 
-/** What is typed into the search, read. */
+/** The parsed search text. */
 export interface Typed {
-  /** As parameters of the address. Of what is said twice the last holds, but of payloads all. */
+  /** As parameters of the address. Of a repeated word the last counts, except for payload. */
   readonly params: Readonly<Record<string, string>>;
-  /** Parts of ids, such as the ends that lists show: whose they are is for the server to say. */
+  /** Parts of ids; the server finds their jobs. */
   readonly parts: readonly string[];
-  /** What could be a part of an id, and is text if no id has it. */
+  /** May be part of an id; searched as text if no id matches. */
   readonly perhaps: string | null;
-  /** What cannot be read: then nothing is searched, because it would be for something else. */
+  /** Parts that cannot be parsed. Nothing is searched then, because it would find something else. */
   readonly problem: {
     readonly message: string;
-    /** What to type for a search by the text as it stands; null: that is not what anybody meant. */
+    /** The text to type to search it literally; null: nobody means that. */
     readonly asText: string | null;
   } | null;
 }
 
-/** Alone and as long, it is the end of an id; other lengths may be numbers or words as well. */
+/** Twelve hexadecimal digits alone are the end of an id, as lists show it. Other lengths may be numbers or words. */
 const shownEnd = /^[0-9a-f]{12}$/i;
 const leastDigits = 8;
 const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -104,7 +104,7 @@ export function readSearch(typed: string, now: number): Typed {
     } else if (param === "state" || param === "queue" || param === "name") found[param] = values.join(",");
     else found[param] = last;
   }
-  // In quotes it is text.
+  // Quotes make it text.
   const bare = typed.includes('"') ? "" : text;
   if (shownEnd.test(bare)) parts.push(bare);
   else if (text !== "") found["search"] = text;
@@ -112,7 +112,7 @@ export function readSearch(typed: string, now: number): Typed {
   return { params: found, parts: parts.map((one) => one.toLowerCase()), perhaps, problem: null };
 }
 
-/** Every state there is, or this does not compile. */
+/** Fails to compile if a state is missing. */
 const states: Readonly<Record<JobState, true>> = {
   scheduled: true,
   ready: true,
@@ -124,7 +124,7 @@ const states: Readonly<Record<JobState, true>> = {
 };
 const sign = /^(>=|<=|>|<|=)?/;
 
-/** What the server would refuse of a word that there is. */
+/** An invalid value of a known word. */
 function refusal(param: string, values: readonly string[]): string | null {
   const last = values.at(-1) ?? "";
   const bounds = last.includes("..") ? last.split("..") : [last.replace(sign, "")];
@@ -139,7 +139,7 @@ function refusal(param: string, values: readonly string[]): string | null {
   return null;
 }
 
-/** "Did you mean queue:?", where a word is near. */
+/** "Did you mean queue:?", for a word that is nearly known. */
 function meant(unknown: string): string {
   const near = SEARCH_WORDS.find(({ word }) => oneSlip(unknown.toLowerCase(), word));
   if (unknown.toLowerCase() === "payload")
@@ -147,7 +147,7 @@ function meant(unknown: string): string {
   return near === undefined ? "" : `Did you mean ${near.word}:?`;
 }
 
-/** One letter more, less, other, or two that changed places. */
+/** One letter added, missing, changed, or two swapped. */
 function oneSlip(given: string, word: string): boolean {
   let from = 0;
   while (from < word.length && given[from] === word[from]) from += 1;
@@ -160,7 +160,7 @@ function oneSlip(given: string, word: string): boolean {
   );
 }
 
-/** A part as it would be typed, for its chip. */
+/** A part as it is typed, for its chip. */
 export function chipText(param: string, value: string): { name: string; text: string } {
   const typed = wordOf(param, value);
   const at = typed.indexOf(":");
@@ -210,7 +210,7 @@ export function filterJson(asked: Params): FilterJson {
   };
 }
 
-/** The same in the terminal. */
+/** The same list on the command line. */
 export function commandOf(
   verb: "list" | BulkVerb,
   filter: FilterJson,
@@ -218,7 +218,7 @@ export function commandOf(
   rate: { readonly limit: number } | null | "wrong" = null,
   patch: object | null = null,
 ): string {
-  // By ids a terminal knows no rate: they are few.
+  // The command line takes no rate with ids.
   const asFastAsItGoes = rate === null || rate === "wrong" || filter.ids !== undefined;
   return [
     ...partsOf(verb, filter),
@@ -252,7 +252,7 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
   }
   const add = (option: string, value: string | undefined): void => {
     if (value === undefined) return;
-    // What begins with a dash would be taken for another option.
+    // A value that begins with a dash would be parsed as an option.
     if (value.startsWith("-")) parts.push(`--${option}=${value}`);
     else parts.push(`--${option}`, value);
   };

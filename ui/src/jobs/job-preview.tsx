@@ -1,4 +1,4 @@
-// A job beside the list that it is in: where it stands and why, its latest error and what it was given. The list stays as it is.
+// A job beside its list: state, reason, latest error, input. The list stays in place.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { atPageTime, duration, instant, number, plural } from "../kit/format.ts";
 import { useJob } from "./job-query.ts";

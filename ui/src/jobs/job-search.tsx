@@ -1,5 +1,5 @@
-// The search for jobs: words and text, with what could be typed next. What cannot be read is said under the field, and is not
-// searched for: it would find something else than was meant.
+// The job search: filters and text, with suggestions. Text that cannot be parsed is reported below the field and not
+// searched.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type {
@@ -20,13 +20,13 @@ import { readSearch } from "./job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
 import { params, setParams } from "../data/router.ts";
 
-/** What stands under the field: why it was not searched, and what could be done instead. */
+/** The message below the field, and an alternative. */
 export interface SearchProblem {
   readonly message: string;
   readonly instead: { readonly verb: string; readonly run: () => void } | null;
 }
 
-/** While there is one, nobody acts on all that match: the list is of what was typed before. */
+/** While this is set, actions on all matches are off: the list shows an earlier search. */
 export const searchProblem = signal<SearchProblem | null>(null);
 
 const looking: SearchProblem = { message: "Searching for the id…", instead: null };
@@ -38,7 +38,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
   const fetched = useRef<Record<string, Known[string]>>({});
   useEffect(() => onKey("/", () => input.current?.focus()), []);
   useEffect(() => () => void (searchProblem.value = null), []);
-  // What the palette hands over.
+  // Text passed by the palette.
   const handed = params.value.get("find");
   useLayoutEffect(() => {
     if (handed === null) return;
@@ -57,7 +57,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
           kind: facets.names.map((one) => ({ value: one.value, hint: count(one) })),
         }),
   });
-  // An answer that comes when the list was closed, or is of another word, must not open it.
+  // A late answer must not reopen the list, or open it for another word.
   const turn = useRef(0);
   const close = (): void => {
     turn.current += 1;
@@ -105,7 +105,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     else if (perhaps !== null) void isOne(perhaps, found);
     else show(found);
   };
-  /** An id if there is one that has it, and text if there is none. */
+  /** Opens the job with this id, or searches the text if there is none. */
   const isOne = async (
     part: string,
     { search, ...found }: Readonly<Record<string, string>>,
@@ -117,7 +117,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     );
     show({ ...found, ...(ids.length > 0 ? { ids: ids.join(",") } : { search: search ?? part }) });
   };
-  /** Ids by parts of them, one after the other; of ends a stretch of the newest at a time. */
+  /** Resolves parts of ids one by one; ends are searched among the newest jobs first. */
   const whose = async (
     [part = "", ...others]: readonly string[],
     found: Readonly<Record<string, string>>,
@@ -224,7 +224,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
   );
 }
 
-/** Asks for the values of a word, once; true: there are some now. */
+/** Loads the values of a word once; true: values have arrived. */
 async function learn(of: string, asked: Params, known: Record<string, Known[string]>): Promise<boolean> {
   if (known[of] !== undefined) return false;
   try {

@@ -1,4 +1,4 @@
-// Looking at a job from a list without leaving it: the drawer is fetched when it is first opened.
+// The preview of a job beside its list. Loaded when it first opens.
 import { Act } from "../kit/actions.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { showDialog } from "../kit/dialogs.tsx";

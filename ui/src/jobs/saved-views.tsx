@@ -1,4 +1,4 @@
-// Saved views: a name and an address, kept in this browser. A link to the same address shows the same to everybody.
+// Saved views: a name and an address, kept in this browser. The address shows the same list to everyone.
 import { Field, openForm } from "../kit/forms.tsx";
 import { Icon } from "../kit/icons.tsx";
 import { href, params, path } from "../data/router.ts";
@@ -6,7 +6,7 @@ import { keptList } from "../data/page-settings.ts";
 
 interface View {
   readonly name: string;
-  /** Below the dashboard, such as /jobs?state=dead. */
+  /** Below the base path, such as /jobs?state=dead. */
   readonly to: string;
 }
 

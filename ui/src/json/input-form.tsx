@@ -1,4 +1,4 @@
-// An input in fields, one for each member that its schema names. What they show and change is the JSON text of the draft.
+// An input as a form with one field for each member of its schema. Fields read and change the JSON text of the draft.
 import { useRef } from "preact/hooks";
 import type { JsonNode } from "./json-text.ts";
 import { type FormField, isAt, memberOf, shownIn, withMember } from "./schema-fields.ts";
@@ -13,7 +13,7 @@ export function InputForm({
   draft: Draft;
   fields: readonly FormField[];
   members: ReadonlyMap<string, JsonNode>;
-  /** Places where a mask stands. */
+  /** Paths that still hold a mask. */
   masked: readonly (readonly string[])[];
 }) {
   const named = new Set(fields.map(({ key }) => key));
@@ -74,9 +74,9 @@ function Member({
 }) {
   const half = draft.halves.value.get(given.key);
   const fitting = shownIn(given, value);
-  // A value of another type than the schema's: seen and changed as JSON.
+  // A value of another type than its schema is edited as JSON.
   const field: FormField = fitting === null ? { ...given, kind: "json", type: "JSON" } : given;
-  // JSON stays as it was typed while it is what the text has: writing it anew would move the caret.
+  // Typed JSON stays as it is while it equals the draft: rewriting it would move the caret.
   const typed = useRef<{ readonly text: string; readonly value: string } | null>(null);
   const shown = half ?? fitting ?? shownIn(field, value) ?? "";
   const set = (text: string): void => {
@@ -159,7 +159,7 @@ function Member({
   );
 }
 
-/** Whether an issue lies below the member itself. */
+/** Whether the issue lies below the member. */
 function isNested(path: string, key: string): boolean {
   return path !== `.${key}` && path !== `[${JSON.stringify(key)}]`;
 }

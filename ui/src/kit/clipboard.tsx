@@ -1,11 +1,10 @@
-// Copying a text.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { showDialog } from "./dialogs.tsx";
 import { toast } from "./toasts.tsx";
 
 /**
- * The clipboard is there on safe origins alone. Without it the browser's old way is tried, and where that fails too the text is
- * shown, chosen, so that one key copies it.
+ * The clipboard API exists on secure origins only. Else the old command is tried, and if that fails the text is
+ * shown selected, ready for Ctrl C.
  */
 export async function copy(text: string, said = "Copied"): Promise<void> {
   try {
@@ -22,7 +21,7 @@ function copyChosen(text: string): boolean {
   field.value = text;
   field.className = "hidden-text";
   const before = document.activeElement;
-  // Behind an open dialog nothing can be chosen.
+  // Text behind an open dialog cannot be selected.
   ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(field);
   field.select();
   try {

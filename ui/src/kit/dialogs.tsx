@@ -1,4 +1,4 @@
-// Dialogs over the page, the newest on top: the focus goes in, and back to where it was.
+// Dialogs over the page, newest on top. The focus moves in and returns on close.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
@@ -7,7 +7,7 @@ import { attempt, type Undo } from "./toasts.tsx";
 const open = signal<readonly { id: number; body: ComponentChildren; label: string; kind: string }[]>([]);
 let lastDialog = 0;
 
-/** Shows a dialog; the given function closes it. */
+/** Opens a dialog; `close` closes it. */
 export function showDialog(label: string, body: (close: () => void) => ComponentChildren, kind = ""): void {
   const id = ++lastDialog;
   const close = (): void => {
@@ -49,15 +49,15 @@ function Dialog({
   children: ComponentChildren;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  // Before the paint: what is typed after Ctrl K must find its field.
+  // Before the paint, so that keys typed after Ctrl K reach the field.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
     return () => {
-      // While it is open nothing behind it can have the focus.
+      // Elements behind an open dialog cannot take the focus.
       dialog?.close();
-      // Also a node of a graph.
+      // May be an SVG node of a graph.
       if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
     };
   }, []);
@@ -66,7 +66,7 @@ function Dialog({
       ref={element}
       class={kind}
       aria-label={label}
-      // Escape, at once: "close" is told later, and a key that was typed in between would be lost.
+      // Escape closes at once: the "close" event comes later, and a key typed in between would be lost.
       onCancel={(event) => event.target === element.current && close()}
       onClose={close}
       onClick={(event) => event.target === element.current && close()}
@@ -76,7 +76,7 @@ function Dialog({
   );
 }
 
-/** Asks before doing. `typed` must be written out for what cannot be undone. */
+/** Asks for confirmation. `typed` must be typed for actions that cannot be undone. */
 export function confirm(options: {
   title: string;
   text: ComponentChildren;
@@ -133,7 +133,6 @@ function Confirm({
   );
 }
 
-/** Not now, or do it. */
 export function DialogButtons({
   verb,
   danger,

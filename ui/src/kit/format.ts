@@ -1,4 +1,4 @@
-// Numbers, times and sizes as people read them. Nothing here is negative: clocks of two machines may differ.
+// Formats of numbers, times and sizes. Negative durations are shown as zero, because clocks of two machines may differ.
 import { clock } from "../data/page-settings.ts";
 
 export {
@@ -37,29 +37,27 @@ export function instant(at: number | null): string {
   return `${plain(at)}${clock.value === "utc" ? " UTC" : ""}`;
 }
 
-/** As logs have it, in the zone that was chosen: "2026-01-31 12:00:00". */
+/** In the chosen time zone, as logs have it: "2026-01-31 12:00:00". */
 function plain(at: number): string {
   const date = new Date(at);
   if (clock.value === "utc") return date.toISOString().replace("T", " ").slice(0, 19);
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
-/** A sentence of the server's with its instant as the page shows instants. The first: what comes after may be quoted. */
+/** A sentence of the server with its first instant in the page's format. Later ones may be quoted. */
 export function atPageTime(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/, (at) => instant(Date.parse(at)));
 }
 
-/** Hour and minute. */
 export function clockTime(at: number): string {
   return plain(at).slice(11, 16);
 }
 
-/** Hour, minute and second. */
 export function clockSecond(at: number): string {
   return plain(at).slice(11, 19);
 }
 
-/** The day, hour and minute. */
+/** Date, hour and minute. */
 export function minuteOf(at: number | null): string {
   return at === null ? "—" : plain(at).slice(0, 16);
 }
@@ -75,12 +73,12 @@ export function bytes(n: number | null): string {
   return `${value.toFixed(value !== n && value < 10 ? 1 : 0)} ${units[0]}`;
 }
 
-/** The tail of an id: what differs. */
+/** The last digits of an id; the first are shared by jobs of the same time. */
 export function shortId(id: string): string {
   return id.slice(-12);
 }
 
-/** "2026-01-31 12:00 to 12:05", of `from..to`; "from 2026-01-31 12:00 on", of `>=from`. */
+/** "2026-01-31 12:00 to 12:05" for `from..to`; "at or after 2026-01-31 12:00" for `>=from`. */
 export function windowText(range: string): string {
   const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(range) ?? [];
   if (from === undefined || to === undefined) {

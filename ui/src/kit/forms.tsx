@@ -1,11 +1,11 @@
-// A form in a dialog: its fields, what they hold, and which of them is wrong.
+// A form in a dialog, with its fields and errors.
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
 import { DialogButtons, showDialog } from "./dialogs.tsx";
 import { toast, type Undo } from "./toasts.tsx";
 
-/** What is wrong with one field; it is said beside it. */
+/** An error of one field, shown below it. */
 class FieldError extends Error {
   readonly field: string;
 
@@ -15,7 +15,7 @@ class FieldError extends Error {
   }
 }
 
-/** What was put into a form, trimmed; an empty field is undefined. */
+/** Form values, trimmed; an empty field is undefined. */
 export class Fields {
   readonly #data: FormData;
 
@@ -29,7 +29,7 @@ export class Fields {
   }
 
   /**
-   * Digits, and a point at most. Never NaN: JSON would make it null, and null lifts a limit.
+   * Digits and at most one point. Never NaN: JSON turns it into null, and null removes a limit.
    *
    * @throws FieldError
    */
@@ -41,7 +41,7 @@ export class Fields {
     return Number(text);
   }
 
-  /** @throws Error that says it is no JSON. */
+  /** @throws Error for invalid JSON */
   json(name: string, label: string): unknown {
     try {
       return JSON.parse(this.text(name) ?? "null");
@@ -56,16 +56,16 @@ interface FormOptions {
   readonly verb: string;
   readonly danger?: boolean;
   readonly body: ComponentChildren;
-  /** What it throws is said in the form, which stays open. Null: there is nothing to say yet. */
+  /** Errors are shown in the open form. Null: no toast. */
   readonly run: (fields: Fields) => Promise<string | null>;
   readonly undo?: (fields: Fields) => Undo | undefined;
   readonly then?: () => void;
 }
 
-/** What is wrong with which field of the form around. */
+/** The invalid field of the surrounding form. */
 const Wrong = createContext<{ readonly field: string; readonly text: string } | null>(null);
 
-/** Shows a form. `run` gives what to say when it went well. */
+/** Opens a form. `run` returns the toast. */
 export function openForm(options: FormOptions): void {
   showDialog(options.title, (close) => <Form {...options} close={close} />);
 }

@@ -1,4 +1,4 @@
-// Icons as paths on a 16 × 16 grid, drawn with the text's colour.
+// Icons as paths on a 16 × 16 grid, drawn in the text color.
 
 const paths = {
   overview: "M2 9h4v5H2zM10 2h4v12h-4zM6 5h4v9H6z",
@@ -42,7 +42,7 @@ const paths = {
 } as const;
 export type IconName = keyof typeof paths;
 
-/** For pictures that are drawn as a whole. */
+/** For SVG pictures. */
 export function iconPath(name: IconName): string {
   return paths[name];
 }

@@ -1,4 +1,4 @@
-// Signs and short texts in a line: states, ages, counts, gauges, names. Whatever comes from a job is rendered as text.
+// Inline labels: states, ages, counts, gauges, names. Text from jobs is always rendered as text.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { CappedCount, JobLine } from "../../../src/dashboard/api/contract.ts";
@@ -47,7 +47,7 @@ export function State({ state }: { state: string }) {
   );
 }
 
-/** A failed job that waits for its next attempt is scheduled like any other, and a paused one waits; here they say so. */
+/** Shows "retrying" and "paused", which the states scheduled and waiting do not tell. */
 export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup" | "paused"> }) {
   const retrying = job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready");
   return <State state={job.paused ? "paused" : retrying ? "retrying" : job.state} />;
@@ -67,7 +67,7 @@ export function Count({ of, quiet = true }: { of: CappedCount | number; quiet?: 
   return <span class={quiet && value.count === 0 && !value.more ? "muted" : ""}>{count(value)}</span>;
 }
 
-/** `left`: what remains of a stock, where empty is a problem; else what is used of a limit, where full is one. */
+/** `left`: a remaining amount, bad when empty; else a used amount, bad when full. */
 export function Gauge({
   used,
   of,
@@ -88,12 +88,12 @@ export function Gauge({
   );
 }
 
-/** The class of a name in a table: a long one takes several lines, so that the other columns stay in sight. */
+/** Long names wrap, so that the other columns stay visible. */
 export function nameClass(name: string, like = "main-link"): string {
   return name.length > 40 ? `${like} long-name` : like;
 }
 
-/** An error can have pages: its beginning, and the rest when it is asked for. */
+/** The beginning of an error, and the rest on request. */
 export function LongText({ of: text }: { of: string }) {
   const whole = useSignal(false);
   if (whole.value || text.length <= 600) return <>{text}</>;
@@ -115,5 +115,5 @@ export function JobLink({ id, children }: { id: string; children: ComponentChild
   );
 }
 
-/** In place of a value that is not set. */
+/** Shown for an unset value. */
 export const dash = <span class="muted">—</span>;

@@ -1,4 +1,4 @@
-// The head of a screen, panels, and what a panel shows: figures, facts, or that there is nothing (yet), or a failure.
+// The head of a screen, panels, and their contents: tiles, facts, empty states, errors.
 import type { ComponentChildren } from "preact";
 import type { Query } from "../data/live-query.ts";
 import { Icon, type IconName } from "./icons.tsx";
@@ -11,7 +11,7 @@ export function Empty({
 }: {
   icon: IconName;
   title: string;
-  /** In a line: that there is none is as it should be, and others are below. */
+  /** One line: an empty list is normal here. */
   brief?: boolean;
   children?: ComponentChildren;
 }) {
@@ -26,7 +26,7 @@ export function Empty({
   );
 }
 
-/** A panel's content by how its question stands. */
+/** A panel's content by the state of its query. */
 export function Loaded<T>({
   query,
   children,

@@ -1,4 +1,4 @@
-// Breakers: what stopped because it failed too often, and when it is tried again.
+// Breakers: open ones, and their next probe.
 import type { BreakerLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";

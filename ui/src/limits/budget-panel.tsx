@@ -1,4 +1,4 @@
-// Budgets: what is left of each, when it gives again, and who waits for it.
+// Budgets: remaining tokens, next refill, waiting jobs.
 import type { BudgetLine, LimitUse } from "../../../src/dashboard/api/contract.ts";
 import { Act, type Actions, doing } from "../kit/actions.tsx";
 import { Field, openForm } from "../kit/forms.tsx";
@@ -174,11 +174,11 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
   ];
 }
 
-/** Ticks with the page's clock, between two looks as well. */
+/** Updated every second, also between two answers. */
 function refillWords(budget: BudgetLine, at: number): string {
   const { nextMs, fullMs } = refillOf(budget, at);
   if (fullMs === 0) return "full";
-  // Whole seconds: the page ticks by them.
+  // Whole seconds, because the page's clock ticks by seconds.
   const seconds = (ms: number): string => {
     const whole = Math.ceil(ms / 1_000);
     return whole < 60 ? `${whole} s` : duration(whole * 1_000);

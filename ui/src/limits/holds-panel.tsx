@@ -1,4 +1,4 @@
-// Holds: named stops over some queues, or all.
+// Holds: named stops for some or all queues.
 import type { HoldLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";

@@ -1,4 +1,4 @@
-// Lanes: those that their limits hold back, and all that are in use.
+// Lanes: those held back by limits, and all in use.
 import { useSignal } from "@preact/signals";
 import type { LaneLine, LaneList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
@@ -93,7 +93,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
   });
 }
 
-/** Who waits because of a limit. */
+/** Lanes with jobs that may not start now. */
 export function ThrottledLanesPanel() {
   const query = useQuery(
     "throttled",
@@ -174,7 +174,7 @@ export function LanesPanel() {
         query={query}
         rows={({ lanes }) => lanes}
         rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
-        // Of several pages one alone would be in order.
+        // Sorting one of several pages would mislead.
         sort={({ cursor: next }) => (next === null && cursor.value === null ? "sort-lanes" : undefined)}
         empty={{
           icon: "limits",

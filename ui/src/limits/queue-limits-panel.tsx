@@ -1,4 +1,4 @@
-// How much of its limits each queue uses, and who holds them.
+// Queue limits over the cluster: usage and holders.
 import type { JobLine, JobList, LimitUse } from "../../../src/dashboard/api/contract.ts";
 import { Bars } from "../charts/bars.tsx";
 import { get, seg, send } from "../data/api.ts";
@@ -15,7 +15,6 @@ import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } fr
 
 type QueueUse = LimitUse["queues"][number];
 
-/** Queues with a limit over the cluster: how far it is used, and who uses it. */
 export function QueueLimitsPanel() {
   const query = useQuery(
     `use ${temporaryLimitChanges.value}`,
@@ -114,7 +113,7 @@ export function QueueLimitsPanel() {
   );
 }
 
-/** By the minute, of what there was to be used; a minute that nobody measured is empty. */
+/** Usage per minute; unmeasured minutes are empty. */
 function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
   const [then, of, label] =
     queue.concurrency === null
@@ -171,7 +170,7 @@ function queueForm(queue: QueueUse, again: () => void): void {
   });
 }
 
-/** The jobs that run under a limit now. */
+/** Running jobs that count against a limit. */
 export function holdersOf(queue: string, lane: string | null): Action {
   return {
     verb: "Holders",

@@ -1,8 +1,8 @@
-// Limits that hold for a while: the field that says how long, and how all panels come to know that something has changed.
+// Temporary limits: the field for the duration, and the signal that a limit has changed.
 import { signal } from "@preact/signals";
 import { Field, type Fields } from "../kit/forms.tsx";
 
-/** What holds for a while is asked for by several panels: one question, and all are told. */
+/** Several panels show temporary limits; each reloads when this changes. */
 export const temporaryLimitChanges = signal(0);
 
 export function refreshingLimits(again: () => void): () => void {
@@ -12,7 +12,6 @@ export function refreshingLimits(again: () => void): () => void {
   };
 }
 
-/** The fields that say how long a change holds. */
 export function DurationField() {
   return <Field label="Duration" name="for" placeholder="no end; or 30m, 4h, 2d" />;
 }

@@ -1,4 +1,4 @@
-// Limits that go back by themselves.
+// Temporary limits, with their end and the values they revert to.
 import type { OverrideLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -9,7 +9,7 @@ import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
 import { temporaryLimitChanges, refreshingLimits } from "./temporary-limit.tsx";
 
-/** Limits that go back by themselves. Nothing is shown where there are none. */
+/** Hidden without temporary limits. */
 export function TemporaryLimitsPanel() {
   const query = useQuery(
     `overrides ${temporaryLimitChanges.value}`,

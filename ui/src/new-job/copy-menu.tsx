@@ -1,4 +1,4 @@
-// The menu that copies a job as text: to see it in a terminal, or to enqueue one like it.
+// The menu that copies a job as text: a command that shows it, or one that enqueues a copy.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";

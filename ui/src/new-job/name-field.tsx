@@ -1,4 +1,4 @@
-// The name of a kind, with those that are known to choose from.
+// The job name, with suggestions.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobFacets, KindList } from "../../../src/dashboard/api/contract.ts";
@@ -12,7 +12,7 @@ interface Known {
 
 const few = 8;
 
-/** `chosen` follows when a name is whole: taken from the list, known, or left. */
+/** `chosen` is called when the name is complete: selected, known, or left. */
 export function NameField({ start, chosen }: { start: string; chosen: Signal<string> }) {
   const known = useSignal<readonly Known[]>([]);
   const typed = useSignal(start);
@@ -22,7 +22,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   const choose = (): void => {
     if (known.value.some(({ name }) => name === typed.value)) chosen.value = typed.value;
   };
-  // It may be typed before it is known.
+  // Typed before the suggestions have loaded.
   useEffect(() => {
     void kinds().then((found) => {
       known.value = found;
@@ -107,7 +107,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   );
 }
 
-/** Those of which there are jobs, the most frequent first, and then those that workers serve. */
+/** Names with jobs, most frequent first, then names that workers serve. */
 async function kinds(): Promise<readonly Known[]> {
   const [facets, list] = await Promise.all([
     get<JobFacets>("/jobs/facets").catch(() => null),

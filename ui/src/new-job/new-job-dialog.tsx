@@ -1,4 +1,4 @@
-// The dialog for a new job: its kind, its input (json-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
+// The dialog for a new job: name, input (json-input.tsx) and options. The input stays text on its way to the server.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
@@ -93,7 +93,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
   );
 }
 
-/** What is known of a kind, and what its jobs were lately given. A name that nobody knows is none the worse. */
+/** The schema and recent inputs of a name. An unknown name has none. */
 async function learn(
   name: string,
   ended: AbortSignal,
@@ -106,7 +106,7 @@ async function learn(
       const answer = await question;
       if (!ended.aborted) into.value = answer;
     } catch {
-      // Then without.
+      // The form works without it.
     }
   };
   await Promise.all([
@@ -115,7 +115,7 @@ async function learn(
   ]);
 }
 
-/** @throws Error that says what is wrong; ApiFailure with what the schema found. */
+/** @throws Error for an invalid form; ApiFailure with the schema's issues */
 async function enqueue(fields: Fields, draft: Draft): Promise<string> {
   const name = fields.text("name");
   if (name === undefined) throw new Error("Enter a job name.");

@@ -1,4 +1,4 @@
-// Lines of the audit trail: of everything, or of one job.
+// The audit trail, of everything or of one job.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
@@ -61,7 +61,7 @@ interface Page {
   readonly before: number | null;
 }
 
-/** What was done to one job. */
+/** The operator actions on one job. */
 export function JobEvents({ id }: { id: string }) {
   return (
     <Panel title="Events" note="operator actions on this job, kept for 90 days">

@@ -1,5 +1,5 @@
-// Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
-// rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
+// Bulk actions: a dry run on the server, then the action with an optional rate, progress, pause and stop. It runs on the
+// server, so the dialog can be closed; the Operations screen shows it.
 import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -32,8 +32,8 @@ export function mayDo(action: BulkVerb): boolean {
 }
 
 /**
- * Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first; `dead`: the jobs are
- * known to be dead, whether the filter says so or not.
+ * Opens the dialog with a dry run. `patch`: changes of the input before a retry. `dead`: all jobs are known to be
+ * dead.
  */
 export function startBulk(
   action: BulkVerb,
@@ -53,7 +53,7 @@ export function startBulk(
   else show(null);
 }
 
-/** What nothing brings back: jobs that are gone, and runs that end where they are, with nothing undone. */
+/** Actions that cannot be undone: deletion, and termination without compensation. */
 const irreversible: readonly BulkVerb[] = ["delete", "purge", "terminate"];
 
 function Bulk({
@@ -278,7 +278,7 @@ function Bulk({
   );
 }
 
-/** What becomes of some inputs. */
+/** Examples of patched inputs. */
 function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
   const misfits = samples.filter(({ after }) => after === null).length;
   return (
@@ -304,14 +304,14 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
   );
 }
 
-/** "50" a second; null: no limit. */
+/** "50" per second; null: unlimited. */
 function rateOf(text: string): { limit: number; per: string } | null | "wrong" {
   if (text.trim() === "") return null;
   const limit = Number(text);
   return Number.isInteger(limit) && limit > 0 ? { limit, per: "1s" } : "wrong";
 }
 
-/** What an edit will leave as it is, as far as the dry run looked. */
+/** Jobs that an edit skips, as far as the dry run has read. */
 function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
   const left = Object.entries(outcomes ?? {}).filter(([outcome]) => outcome !== "edited");
   if (left.length === 0) return null;

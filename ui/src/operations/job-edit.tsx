@@ -1,4 +1,4 @@
-// What an edit of jobs changes: when they run, in which queue, how soon before others. Empty stays as it is.
+// The edit of jobs: due time, queue, priority. Empty fields do not change.
 import type { EditJson, QueueLine } from "../../../src/dashboard/api/contract.ts";
 import { Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, send } from "../data/api.ts";
@@ -6,7 +6,7 @@ import { instant, number } from "../kit/format.ts";
 import { clock } from "../data/page-settings.ts";
 import { useQuery } from "../data/live-query.ts";
 
-/** Asks for the change, and then goes on with it. `title` says of which jobs; `dead`: of dead ones alone, which have no time. */
+/** Asks for the change. `title` names the jobs; `dead`: all are dead and have no due time. */
 export function askEdit(title: string, dead: boolean, then: (change: EditJson) => void): void {
   let change: EditJson = {};
   openForm({
@@ -21,7 +21,6 @@ export function askEdit(title: string, dead: boolean, then: (change: EditJson) =
   });
 }
 
-/** Edits one job. */
 export function editJob(
   { id, name, state }: { id: string; name: string; state: string },
   then: () => void,
@@ -73,7 +72,7 @@ function EditFields({ dead }: { dead: boolean }) {
   );
 }
 
-/** @throws Error that says what is missing. */
+/** @throws Error for an empty or invalid form */
 function editOf(fields: Fields): EditJson {
   const when = fields.text("when");
   const queue = fields.text("queue");
@@ -93,17 +92,17 @@ function editOf(fields: Fields): EditJson {
 function whenOf(text: string): EditJson {
   if (text === "now") return { delay: 0 };
   if (/^(in )?\d+(\.\d+)?(ms|s|m|h|d|w)/.test(text)) return { delay: text.replace(/^in /, "") };
-  // A date without a zone is of the clock that the page shows.
+  // A date without a zone is in the page's zone.
   const zoned = /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
   const date = text.replace(/^(\d{4}-\d\d-\d\d)[ T]/, "$1T").replace(/ UTC$/, "Z");
-  // A day alone is UTC's to Date.parse; here it is the midnight of that clock.
+  // Date.parse reads a date without time as UTC.
   const full = /^\d{4}-\d\d-\d\d$/.test(date) ? `${date}T00:00` : date;
   const at = Date.parse(clock.value === "utc" && !zoned && !full.endsWith("Z") ? `${full}Z` : full);
   if (Number.isNaN(at)) throw new Error(`“${text}” is not a time. Write now, 2h, or 2026-02-01 08:00.`);
   return { at };
 }
 
-/** The change as a sentence. */
+/** The change in words. */
 export function editInWords({ delay, at, queue, priority }: EditJson): string {
   const parts: string[] = [];
   if (delay !== undefined) parts.push(delay === 0 ? "run now" : `run in ${delay}`);
@@ -113,7 +112,7 @@ export function editInWords({ delay, at, queue, priority }: EditJson): string {
   return parts.join(", ");
 }
 
-/** Why jobs are passed over, as the server counts them. */
+/** Reasons for skipping a job, by the server's codes. */
 export const passedOver: Readonly<Record<string, string>> = {
   running: "running",
   ended: "ended",

@@ -1,4 +1,4 @@
-// A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
+// The progress of a bulk action and its buttons, in the dialog and in the list.
 import type { Operation } from "../../../src/dashboard/api/contract.ts";
 import type { Actions } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
@@ -9,7 +9,7 @@ import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
 import { verbs } from "../jobs/job-actions.ts";
 
-/** Neither over nor given up. */
+/** Running or paused. */
 export function isUnderWay({ state }: Operation): boolean {
   return state === "running" || state === "paused";
 }
@@ -60,7 +60,7 @@ export function OperationProgress({ operation }: { operation: Operation }) {
   );
 }
 
-/** To whom it could not be done, and why not. */
+/** Jobs that were refused, with reasons. */
 function Refusals({ operation: { refused, refusals } }: { operation: Operation }) {
   return (
     <details class="refusals small">
@@ -94,7 +94,7 @@ const reasons: Readonly<Record<string, string>> = {
   keyed: "is unique within its queue",
 };
 
-/** Pause, go on, stop. Whoever started it may pause and stop it; to go on needs what the action needs. */
+/** Pause, resume, stop. Who started the action may pause and stop it; resuming needs the action's permission. */
 export function steering(operation: Operation, then: (next: Operation) => void): Actions {
   const { id, action, actor, state, standsStill } = operation;
   const { permission } = verbs[action];

@@ -1,4 +1,4 @@
-// The overview's second half: who works, the last day in three figures, the kinds that take longest, and what operators did lately.
+// The second half of the overview: workers, the last day, slowest jobs, recent operator actions.
 import type {
   AuditLine,
   JobCount,
@@ -23,7 +23,7 @@ const unknown = "a minute appears when it is complete";
 /** Minutes that count as now. */
 const lately = 5;
 
-/** By the database's clock, to the minute: what is asked for changes with it. */
+/** By the database's clock, rounded to a minute, because the query depends on it. */
 function thisMinute(): number {
   return Math.floor((overview.value?.at ?? 0) / minuteMs) * minuteMs;
 }
@@ -40,7 +40,7 @@ const sendMail = defineJob({
 hf.work([sendMail], { queues: ["default"] });
 await hf.enqueue(sendMail, { to: "a@example.org" });`;
 
-/** Where no job has ever been: how to make one. It goes away by itself. */
+/** Shown while no job has ever existed. */
 export function FirstRun() {
   return (
     <section class="panel" aria-label="Getting started">
@@ -52,7 +52,7 @@ export function FirstRun() {
   );
 }
 
-/** Who works, throughput and success now, and what died in a day. What nobody has measured is a dash, not a 0. */
+/** Workers, throughput, success and deaths of a day. Unmeasured values are a dash, not 0. */
 export function DayTiles({ now: standing }: { now: Overview }) {
   const to = thisMinute();
   const now = useQuery(`tiles now ${to}`, (signal) =>
@@ -62,7 +62,7 @@ export function DayTiles({ now: standing }: { now: Overview }) {
     get<Series>("/series", { from: to - dayMs, to }, signal),
   );
   const ended = (series: Series): number => sum(series.done) + sum(series.retried) + sum(series.dead);
-  // A minute is told when it is over: until the first, nothing is known, and that is no 0.
+  // A minute counts when it is complete; before the first, values are unknown.
   const measured = day.data !== null && ended(day.data) > 0;
   const done = measured && now.data !== null ? sum(now.data.done) : null;
   const attempts = measured && now.data !== null ? ended(now.data) : null;
@@ -70,7 +70,7 @@ export function DayTiles({ now: standing }: { now: Overview }) {
   const died = useQuery(`tiles died ${to}`, (signal) =>
     get<JobCount>("/jobs/count", { state: "dead", ended: `>=${to - dayMs}` }, signal),
   );
-  // Counted among the jobs that "Dead" counts, so that it is never more: a retry takes a job out of both.
+  // Counted among today's dead jobs, so that it never exceeds the count of dead jobs.
   const dead = died.data === null ? null : within(died.data.total, standing.totals.dead);
   return (
     <div class="tiles four">
@@ -111,7 +111,7 @@ export function DayTiles({ now: standing }: { now: Overview }) {
   );
 }
 
-/** Never 100 % where something failed. */
+/** Never 100 % with a failure. */
 function percent(share: number): string {
   const shown = Math.floor(share * 1_000) / 10;
   return `${shown === 100 ? 100 : shown.toFixed(1)} %`;
@@ -154,7 +154,7 @@ export function SlowPanel() {
 }
 
 export function ActivityPanel() {
-  // Who may not see it does not ask for it.
+  // Requested with permission only.
   return may("audit:view") ? <Activity /> : null;
 }
 

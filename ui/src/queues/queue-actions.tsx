@@ -1,4 +1,4 @@
-// What can be done to a queue: a menu in its row, buttons on its own page.
+// Actions on a queue, for its row and its own screen.
 import type { QueueDetail, QueueLine } from "../../../src/dashboard/api/contract.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
@@ -75,7 +75,7 @@ export function retryDead(queue: string, again: () => void): void {
   startBulk("retry", { state: ["dead"], queue: [queue] }, again);
 }
 
-/** The form comes with the page of the queue, or when it is first asked for. */
+/** The form loads with the queue's screen, or on first use. */
 function editSettings(queue: string, again: () => void): void {
   Promise.all([import("./settings-form.tsx"), get<QueueDetail>(`/queues/${seg(queue)}`)]).then(
     ([{ settingsForm }, detail]) => settingsForm(detail, again),
@@ -83,7 +83,6 @@ function editSettings(queue: string, again: () => void): void {
   );
 }
 
-/** Of a row. */
 export function queueActions(queue: QueueLine, again: () => void): Actions {
   return [
     ...pausing(queue, again),

@@ -1,5 +1,4 @@
-// A queue's settings as texts that somebody reads and writes: what each is, where it comes from, and what of a form has changed.
-// Pure.
+// A queue's settings as texts: label, value, source, and the changes of a form. Pure.
 import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { NO_SETTINGS } from "../../../src/limits/rules/no-settings.ts";
 import { duration, rate, rateOf, rateWords, written } from "../text/quantities.ts";
@@ -10,15 +9,15 @@ type Name = Exclude<keyof Settings, "retention"> | "done" | "dead";
 interface Setting {
   readonly name: Name;
   readonly label: string;
-  /** What holds where nothing is set, and whose word that is. */
+  /** The default, and where it comes from. */
   readonly unset: string;
   readonly by: "code" | "default";
   readonly hint: string;
-  /** As it is read. */
+  /** The value for reading. */
   readonly shown: (settings: Settings) => string | null;
-  /** As it is written in a form; null: it was set by code, in a way that a form has no words for. */
+  /** The value for a form; null: set in code in a way that the form cannot express. */
   readonly text: (settings: Settings) => string | null;
-  /** @throws Error that says how it is written. */
+  /** @throws Error with the expected notation */
   readonly parsed: (text: string) => unknown;
 }
 
@@ -150,7 +149,7 @@ export const settings: readonly Setting[] = [
   { ...kept("dead"), label: "Keep dead jobs", unset: "30 d", by: "default", hint: "30d" },
 ];
 
-/** What holds, whose word it is, and what it goes back to where it holds for a while. */
+/** A setting with its value, source, and the value a temporary limit reverts to. */
 export interface SettingLine {
   readonly name: Name;
   readonly label: string;
@@ -171,7 +170,7 @@ export function settingLines({ settings: known, override }: QueueDetail): Settin
       label,
       value: value ?? unset,
       by: value === null ? by : "set",
-      // Without a row before, what nobody set does not change when it ends.
+      // Without an earlier row, unset values do not change when the limit ends.
       back:
         passing && before !== value && override !== null
           ? { untilAt: override.untilAt, value: before ?? unset }
@@ -180,7 +179,7 @@ export function settingLines({ settings: known, override }: QueueDetail): Settin
   });
 }
 
-/** What a form with these texts changes; an empty field is the default. @throws Error that says what is wrong. */
+/** The changed settings; an empty field means the default. @throws Error for an invalid value */
 export function settingsChange(
   known: Settings,
   text: (name: Name) => string | undefined,

@@ -1,4 +1,4 @@
-// The settings of a queue as a form: only what was changed is sent, so that the rest stays whose it was.
+// The settings form. Only changed values are sent, so that the others keep their source.
 import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { Field, openForm } from "../kit/forms.tsx";
 import { seg, send } from "../data/api.ts";

@@ -8,7 +8,7 @@ import { instant, number, plural } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { toast } from "../kit/toasts.tsx";
 
-/** First which slots it would be, then their jobs. */
+/** Lists the missed occurrences first, then creates their jobs. */
 export function Backfill({
   schedule: { name },
   close,
@@ -127,7 +127,7 @@ export function Backfill({
   );
 }
 
-/** What was put into a field, in this browser's time (or UTC, as the page is set); undefined: nothing. */
+/** The instant typed, in the page's time zone; undefined: empty. */
 function instantOf(value: FormDataEntryValue | null): number | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   return new Date(clock.value === "utc" ? `${value}Z` : value).getTime();

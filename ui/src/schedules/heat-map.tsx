@@ -1,4 +1,4 @@
-// The next day in quarters of an hour: where the slots of schedules pile up.
+// Occurrences of the next day in quarters of an hour.
 import type { Calendar } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -6,7 +6,6 @@ import { liveNow } from "../data/page-clock.ts";
 import { clockTime, number, plural } from "../kit/format.ts";
 import { Panel } from "../kit/panels.tsx";
 
-/** The next day in quarters of an hour: where slots pile up. */
 export function HeatMap() {
   const query = useQuery(`calendar ${Math.floor(liveNow.value / 300_000)}`, (signal) =>
     get<Calendar>("/schedules/calendar", {}, signal),
@@ -73,7 +72,7 @@ function busiestWords(
   return `Busiest: ${parts.join("; ")}.`;
 }
 
-/** 0 for none, then four steps up to the busiest. */
+/** 0 for none, else 1 to 4 by share of the maximum. */
 function levelOf(count: number, most: number): number {
   return Math.ceil((count / most) * 4);
 }

@@ -1,6 +1,5 @@
-// Runs of a schedule as two rows of bars with one column for each run: how long it ran, and how late it started. How a run ended
-// is in its shape and in a sign above it, not in its colour alone. A click or Enter opens its job; as many are shown as can be
-// told apart, and the table below has all.
+// Runs of a schedule as two rows of bars, one column per run: running time and start delay. Shape and sign show how a
+// run ended, not color alone. A click or Enter opens its job. The table below lists all runs.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ScheduleRunLine } from "../../../src/dashboard/api/contract.ts";
@@ -12,7 +11,7 @@ import { go } from "../data/router.ts";
 import { share, topOf } from "../charts/axis-scale.ts";
 import { type Column, Table } from "../kit/table.tsx";
 
-/** The narrowest column that can be told from its neighbours, and pressed. */
+/** The narrowest column that can be distinguished and clicked. */
 const narrowest = 9;
 const rowHeight = 84;
 
@@ -23,7 +22,7 @@ const madeBy: Readonly<Record<ScheduleRunLine["by"], string>> = {
 };
 const madeIcons = { backfill: "drain", hand: "plus" } as const;
 
-/** `least`: what is less than this is small, however small the others are. */
+/** `least`: smaller values look small, whatever the scale. */
 const rows = [
   {
     title: "Running time",
@@ -39,7 +38,7 @@ const rows = [
   },
 ] as const;
 
-/** `newestFirst`: as the API gives them. */
+/** `newestFirst`: the order of the API. */
 export function RunChart({ name, newestFirst }: { name: string; newestFirst: readonly ScheduleRunLine[] }) {
   const host = useRef<HTMLDivElement>(null);
   const room = useSignal(newestFirst.length);
@@ -140,7 +139,7 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
 
 function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; top: number; on: boolean }) {
   const sign = signOf(run);
-  // What is not nothing can be seen; what is not known is no bar, but a dot.
+  // A value above zero is visible; an unknown value is a dot.
   const height = ms === null ? 0 : Math.max(2, Math.min(1, ms / top) * rowHeight);
   const looks = ms === null ? "unknown" : ms > top ? "cut" : "";
   return (
@@ -151,13 +150,13 @@ function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; to
   );
 }
 
-/** Above its bar: how it stands, unless it is simply done; then what made it, unless that was its slot. */
+/** The sign above a bar: its state unless done, else its origin unless its occurrence. */
 function signOf({ state, by }: ScheduleRunLine): IconName | null {
   if (state !== null && state !== "done") return stateIcon(state);
   return by === "slot" ? null : madeIcons[by];
 }
 
-/** Only of what there is. */
+/** The signs that occur. */
 function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) {
   const states = new Map<string, number>();
   for (const { state } of runs) states.set(state ?? "gone", (states.get(state ?? "gone") ?? 0) + 1);
@@ -206,7 +205,6 @@ const columns: readonly Column<ScheduleRunLine>[] = [
   { head: "Attempt", num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
 ];
 
-/** A run as a sentence. */
 function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
     by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",

@@ -1,9 +1,9 @@
-// The newest jobs of a schedule, a box for each.
+// The newest jobs of a schedule, one box each.
 import type { ScheduleRuns } from "../../../src/dashboard/api/contract.ts";
 import { href } from "../data/router.ts";
 import { duration, instant } from "../kit/format.ts";
 
-/** One box for each of its newest jobs, the newest at the right. */
+/** Newest at the right. */
 export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
   if (runs.length === 0) return <span class="muted">—</span>;
   const bad = runs.filter(({ state }) => state === "dead").length;
@@ -15,7 +15,7 @@ export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["run
           key={run.id}
           class={`cell ${run.state ?? "gone"}`}
           href={href(`/jobs/${run.id}`)}
-          // One stop for the keyboard: the newest. The others are on the jobs' own list.
+          // One tab stop. The job list has the others.
           tabIndex={run === last ? 0 : -1}
           title={wordsOf(run)}
           aria-label={wordsOf(run)}

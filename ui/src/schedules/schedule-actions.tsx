@@ -1,4 +1,4 @@
-// Actions on a schedule, and their dialogs: its next runs, and a backfill of slots that passed without a job.
+// Actions on a schedule, with their dialogs.
 import type { ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
@@ -12,7 +12,7 @@ export function useSchedules(): Query<{ schedules: ScheduleLine[] }> {
   return useQuery("schedules", (signal) => get("/schedules", {}, signal), { topic: "schedules" });
 }
 
-/** In its row, and on its own screen. */
+/** For its row and its own screen. */
 export function actionsOf(schedule: ScheduleLine, again: () => void, removed = again): Actions {
   const { name, paused } = schedule;
   const path = `/schedules/${seg(name)}`;
@@ -72,7 +72,7 @@ export function actionsOf(schedule: ScheduleLine, again: () => void, removed = a
   ];
 }
 
-/** Its own screen shows them anyway. */
+/** Hidden on its own screen, which lists them. */
 export function nextRuns(schedule: ScheduleLine): Action {
   const { name } = schedule;
   return {

@@ -1,4 +1,4 @@
-// Changing a schedule by hand: the form, and what its timing comes to while it is typed.
+// The form of a schedule, with a live explanation of its timing.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ScheduleLine, TimingPreview } from "../../../src/dashboard/api/contract.ts";
@@ -8,7 +8,7 @@ import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
 import { Ago } from "../kit/labels.tsx";
 import { Loaded } from "../kit/panels.tsx";
 
-/** The next runs, as the clock of their zone shows them. */
+/** The next occurrences in the schedule's time zone. */
 function Slots({ runs }: Pick<TimingPreview, "runs">) {
   return (
     <ol class="samples">
@@ -87,10 +87,10 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
   );
 }
 
-/** Nobody types faster than this, and nobody waits for it. */
+/** Debounce of the explanation. */
 const settledMs = 250;
 
-/** What the timing means, or what is wrong with it; asked for when the typing rests. */
+/** Explains the timing, or says what is invalid. */
 function Ahead(timing: { readonly cron?: string; readonly every?: string; readonly timezone?: string }) {
   const key = JSON.stringify(timing);
   const settled = useSignal(key);
@@ -121,7 +121,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
   );
 }
 
-/** Only what differs: what is sent counts as edited, and later words of the code about it are passed over. */
+/** Only changed values, because a sent value counts as edited and overrides the code. */
 function changeOf(schedule: ScheduleLine, fields: Fields): Record<string, string> {
   const { cron, timezone, missed, overlap } = schedule;
   const asked: readonly (readonly [name: string, value: string | undefined, was: string])[] = [
@@ -139,7 +139,7 @@ function everyText({ everyMs }: ScheduleLine): string {
   return `${(everyMs ?? 0) / 1_000}s`;
 }
 
-/** What becomes of a slot whose earlier job has not ended. */
+/** The rule for an occurrence whose previous job still runs. */
 export const overlapWords = {
   allow: "allowed",
   skip: "the occurrence is skipped",

@@ -1,4 +1,4 @@
-// What was done on the dashboard, and by whom.
+// The audit trail of everything.
 import { Head } from "../kit/panels.tsx";
 import { AuditTrail } from "../operations/audit-trail.tsx";
 

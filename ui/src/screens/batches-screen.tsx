@@ -1,4 +1,4 @@
-// Batches: what was enqueued together, how far each is, and what comes after it.
+// Batches: progress, and the job that runs after.
 import { useSignal } from "@preact/signals";
 import type { BatchList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
@@ -19,7 +19,7 @@ const views = [
   { name: "Ended", view: "ended", asked: { state: "ended" } },
 ] as const;
 
-/** What becomes of the job after them when one ends dead or cancelled. */
+/** The rule for the final job if a member does not succeed. */
 const policies: Readonly<Record<NonNullable<Batch["policy"]>, string>> = {
   cancel: "cancelled if one does not succeed",
   continue: "runs even if one does not succeed",
@@ -143,7 +143,7 @@ function jobsOf(id: string, state?: string): string {
 
 const ends = ["done", "dead", "cancelled"] as const;
 
-/** A bar of what has become of its jobs, and the same in numbers that lead to them. */
+/** A bar of the members' states, and counts that link to them. */
 function HowFar({ batch }: { batch: Batch }) {
   const { id, total, counted, cut, open, running, gone } = batch;
   const of = cut ? counted : total;

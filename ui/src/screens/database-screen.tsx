@@ -1,5 +1,4 @@
-// How the database is: size, connections, the oldest transaction, tables; what the doctor says;
-// and how it was, as far as workers have measured.
+// The database: size, connections, oldest transaction, tables, doctor, and resources over time.
 import type { DatabaseHealth } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { DoctorPanel } from "../database/doctor-panel.tsx";

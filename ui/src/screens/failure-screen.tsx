@@ -1,4 +1,4 @@
-// One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
+// One failure group: counts over time, queues, decision, and retrying one job before all.
 import { useLayoutEffect } from "preact/hooks";
 import type { ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
@@ -53,7 +53,7 @@ export function FailureScreen({ group: id }: { group: string }) {
 }
 
 function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void }) {
-  // Before the paint: who sees it can press a key.
+  // Before the paint, so that keys work as soon as the screen is visible.
   useLayoutEffect(() => {
     const offs = groupKeys(again).map(([key, run]) => onKey(key, () => run(group)));
     return () => offs.forEach((off) => off());
@@ -185,7 +185,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
   );
 }
 
-/** What was decided, by whom, and what was noted. */
+/** The decision, its author and its note. */
 function Decided({ group }: { group: ErrorGroupDetail }) {
   const { state, decidedAt, decidedBy, note: text, link } = group;
   const decided = (
@@ -219,7 +219,7 @@ function Decided({ group }: { group: ErrorGroupDetail }) {
   );
 }
 
-/** One of its jobs is tried, and what becomes of it is seen before the others follow. */
+/** The result of one retried job, before the others are retried. */
 function TrialRun({
   group,
   tried,
@@ -271,7 +271,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
       <Loaded query={query}>
         {(job) => {
           const good = job.state === "done";
-          // A job that was retried has no error until it fails again; with attempts left it then waits for the next.
+          // A retried job has no error until it fails again, and then waits for its next attempt.
           const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
           return (
             <div class="content stack tight">
@@ -307,7 +307,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
   );
 }
 
-/** The newest of its jobs. */
+/** The newest jobs of the group. */
 function Examples({ group }: { group: ErrorGroupDetail }) {
   const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
   const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
@@ -359,7 +359,7 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
   );
 }
 
-/** What can be done with all of a cause's dead jobs. */
+/** Actions on all dead jobs of the group. */
 function AllOfThem({
   group,
   again,

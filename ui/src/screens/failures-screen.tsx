@@ -1,4 +1,4 @@
-// Failures by what they failed of: one line a cause, however many jobs; what is decided about each, and what wants attention.
+// Failure groups: one row each, with decisions, those that need attention first.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
@@ -32,7 +32,7 @@ const tabs: readonly { name: string; state: string | null; holds: (group: ErrorG
   { name: "All", state: "all", holds: () => true },
 ];
 
-/** By what they can be grouped; null: by cause. */
+/** Groupings; null: by failure group. */
 const sides = [
   [null, "Failure group"],
   ["kind", "Name"],
@@ -123,7 +123,7 @@ function List({
   again: () => void;
 }) {
   const columns = columnsOf(tab, again);
-  // Keys go from row to row as they are shown.
+  // Keys follow the displayed order.
   const groups = arrange(given, columns, "sort");
   const current = useSignal<string | null>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -137,7 +137,7 @@ function List({
     const group = groups[at];
     if (group !== undefined) run(group);
   };
-  // Before the paint: who sees the list can press a key.
+  // Before the paint, so that keys work as soon as the list is visible.
   useLayoutEffect(() => {
     const offs = [
       onKey("j", () => move(1)),
@@ -191,7 +191,7 @@ function Nothing({ tab }: { tab: string | null }) {
   );
 }
 
-/** Where all are open, only what came back says so. */
+/** Shown only for regressed groups in a list of open ones. */
 function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] {
   const open = tab === null;
   return [

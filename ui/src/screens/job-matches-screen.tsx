@@ -1,5 +1,5 @@
-// A job by half of its id, as lists show it and people copy it: the one that has it is gone to, several are a short list, none is
-// said. Of ends only the newest jobs are looked at, a stretch at a time.
+// Finds jobs by part of an id, as lists show it. One match opens its page, several are listed. Ends are searched among
+// the newest jobs, a stretch at a time.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { JobLine, JobMatches } from "../../../src/dashboard/api/contract.ts";

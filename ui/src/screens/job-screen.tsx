@@ -1,4 +1,4 @@
-// One job: where it stands and why, and what can be done to it. What stands below (job-details.tsx) comes after it.
+// One job: state, reason, actions. job-details.tsx has the rest and loads later.
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, JobDetail, Permission } from "../../../src/dashboard/api/contract.ts";
@@ -26,7 +26,7 @@ import { openJob } from "../jobs/open-job.ts";
 import { go, href, params } from "../data/router.ts";
 import { actions, verbOn } from "../jobs/job-actions.ts";
 
-// Fetched after the head of the page.
+// Loaded after the head of the page.
 const waiting = (label: string) => () => <section class="panel" aria-busy="true" aria-label={label} />;
 const JobDetails = lazily<Parameters<typeof DetailsOf>[0]>(
   async () => (await import("../job-page/job-details.tsx")).JobDetails,
@@ -49,7 +49,7 @@ const CopyMenu = lazily<Parameters<typeof CopyAsOf>[0]>(
   () => null,
 );
 
-/** The job that is being deleted: it is not asked for again. */
+/** A job that is being deleted is not requested again. */
 const leaving = signal<string | null>(null);
 
 export function JobScreen({ id }: { id: string }) {
@@ -76,7 +76,7 @@ const can: Readonly<Record<BulkAction, (job: JobDetail) => boolean>> = {
   pause: (job) => job.endedAt === null && !isPaused(job),
   resume: isPaused,
   cancel: ({ endedAt }) => endedAt === null,
-  // What has not begun is as good as terminated when it is cancelled.
+  // Cancelling a job that has not started ends it at once, so it needs no terminate.
   terminate: ({ endedAt, startedAt }) => endedAt === null && startedAt !== null,
   delete: ({ state }) => state !== "running",
   edit: ({ state }) => STATES_OF.edit.includes(state),
@@ -93,7 +93,7 @@ const looks: Readonly<Record<BulkAction, string>> = {
   edit: "",
 };
 
-/** A done job has had its effects: to run it again is asked for first. */
+/** A done job has had its side effects, so a retry asks first. */
 const runsAgain = (action: BulkAction, { state }: JobDetail): boolean =>
   action === "retry" && state === "done";
 
@@ -151,12 +151,12 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
   useLayoutEffect(() => {
     openJob.value = { id: job.id, name: job.name };
   }, [job.id, job.name]);
-  // Before the paint: who sees the job can press a key.
+  // Before the paint, so that keys work as soon as the job is visible.
   useLayoutEffect(() => {
     const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
       onKey(actions[action].key, () => act(action, job, again)),
     );
-    // One key for both: what is paused cannot be paused.
+    // One key pauses and resumes.
     if (isPaused(job)) offs.push(onKey(actions.pause.key, () => act("resume", job, again)));
     return () => offs.forEach((off) => off());
   });
@@ -236,11 +236,11 @@ const tabs: readonly { name: string; tab: string; needs?: Permission }[] = [
   { name: "Details", tab: "" },
   { name: "Log", tab: "log" },
   { name: "Events", tab: "events", needs: "audit:view" },
-  // From a run's waterfall: a job without steps has none.
+  // Tabs of a run; a job without steps has none.
   { name: "History", tab: "history" },
 ];
 
-/** Links, so that the address says which. */
+/** Links, so that the address names the tab. */
 function Tabs({ id, tab }: { id: string; tab: string }) {
   return (
     <nav class="tabs" aria-label="Job views">

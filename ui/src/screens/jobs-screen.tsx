@@ -1,4 +1,4 @@
-// Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
+// Jobs, and two lists with a fixed filter: scheduled (next due first) and retries.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type {
@@ -139,8 +139,8 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
 }
 
 /**
- * Newest first is how every list can be walked; next due first is the claim's own order, which has what is scheduled and knows queue and
- * name and nothing else. `choice`: there are both.
+ * Newest first works for every filter. Next due first is the claim's order, for scheduled jobs by queue and name
+ * only. `choice`: both are offered.
  */
 function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
   const scheduled = kind === "scheduled" || (kind === "jobs" && state === "scheduled");
@@ -233,7 +233,7 @@ function countOf({ states: found }: JobFacets, state: string): CappedCount {
   return found.find(({ value }) => value === state) ?? none;
 }
 
-/** Over the states that are asked for. */
+/** The sum over the chosen states. */
 function totalOf(facets: JobFacets | null, state: Params[string]): CappedCount | null {
   if (facets === null) return null;
   const wanted = state === undefined || state === null || state === "" ? states : String(state).split(",");
@@ -265,7 +265,7 @@ function List({
   const pages = useJobPages(asked, () => inPage.current.map(({ id }) => id));
   const { jobs, next, fresh, gone, error, loading } = pages.rows.value;
   const total = all === null ? null : countBeside(all, jobs.length);
-  // All that match are not known while the search says nothing that can be read, or the server refused it.
+  // Unknown while the search is invalid or was rejected.
   const unread = searchProblem.value !== null || error !== null;
 
   const pickNone = (): void => {
@@ -303,7 +303,6 @@ function List({
     current.value = Math.max(0, Math.min(jobs.length - 1, current.value + by));
     moved.current = true;
   };
-  // When the row is in the page.
   useLayoutEffect(() => {
     if (!moved.current) return;
     moved.current = false;
@@ -311,7 +310,7 @@ function List({
       ?.querySelector<HTMLAnchorElement>(`tr[aria-rowindex="${current.value + 2}"] a.main-link`)
       ?.focus();
   });
-  // Before the paint: who sees the job can press a key.
+  // Before the paint, so that keys work as soon as the list is visible.
   useLayoutEffect(() => {
     const offs = [
       onKey("j", () => move(1)),
@@ -332,7 +331,7 @@ function List({
   });
 
   const some = picked.value.size > 0 || everything.value;
-  // What can do nothing to jobs of the states that are shown is not offered.
+  // Hides actions that apply to none of the listed states.
   const fits = (action: BulkAction): boolean =>
     shown === "" || STATES_OF[action].some((state) => shown.split(",").includes(state));
   const isPicked = (id: string): boolean => everything.value || picked.value.has(id);

@@ -1,4 +1,4 @@
-// Holds, breakers, budgets, lanes: what keeps jobs from running on purpose.
+// Queue limits, temporary limits, holds, breakers, budgets, lanes.
 import { Head } from "../kit/panels.tsx";
 import { BreakersPanel } from "../limits/breakers-panel.tsx";
 import { BudgetsPanel } from "../limits/budget-panel.tsx";

@@ -1,4 +1,4 @@
-// Bulk actions on this database, whoever drives them: under way, paused, over; from a dashboard or from a terminal.
+// Bulk actions on this database, from any dashboard or terminal.
 import type { Operation } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { editInWords } from "../operations/job-edit.tsx";

@@ -1,4 +1,4 @@
-// How everything is, at a glance: a verdict in one sentence, then what it rests on.
+// The overview: one verdict, then the figures behind it.
 import { useMemo } from "preact/hooks";
 import type {
   ErrorGroups,
@@ -21,7 +21,7 @@ import { Table } from "../kit/table.tsx";
 import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
-// Below the fold: fetched after the rest.
+// Loaded after the rest.
 const panels = () => import("../overview/overview-panels.tsx");
 const nothing = () => null;
 const DayTiles = lazily<{ now: OverviewJson }>(() => panels().then((part) => part.DayTiles), nothing);
@@ -29,7 +29,7 @@ const SlowPanel = lazily(() => panels().then((part) => part.SlowPanel), nothing)
 const ActivityPanel = lazily(() => panels().then((part) => part.ActivityPanel), nothing);
 const FirstRun = lazily(() => panels().then((part) => part.FirstRun), nothing);
 
-/** As in the verdict (src/dashboard/api/overview.ts). */
+/** The threshold of the verdict (src/dashboard/api/overview.ts). */
 const lateMs = 60_000;
 
 const verdictIcons: Readonly<Record<string, IconName>> = {
@@ -144,7 +144,7 @@ function Tiles({ now }: { now: OverviewJson }) {
   );
 }
 
-/** What the live stream has seen: as long as somebody watches. */
+/** Counts seen by the live stream while the page was open. */
 function Backlog({ marks }: { marks: readonly Mark[] }) {
   const before = past.value;
   const since = points.value;
@@ -178,7 +178,7 @@ function Backlog({ marks }: { marks: readonly Mark[] }) {
   );
 }
 
-/** While nobody watched nothing was seen: a gap, not a line across it. */
+/** Time without a viewer is a gap, not a line. */
 function gapped(
   at: readonly number[],
   lists: readonly (readonly number[])[],
@@ -197,7 +197,7 @@ function gapped(
   return { at: moments, values };
 }
 
-/** Jobs that run much longer than others of their kind; nothing where there are none. */
+/** Jobs that run far longer than usual. Hidden without such jobs. */
 function StuckPanel() {
   const query = useQuery("stuck", (signal) => get<StuckList>("/stuck", {}, signal), { topic: "stuck" });
   const jobs = query.data?.jobs ?? [];
@@ -231,7 +231,7 @@ function StuckPanel() {
   );
 }
 
-/** What stops or keeps its jobs waiting for long is worth a look before what is merely busy. */
+/** Stopped or late queues come before busy ones. */
 function needsLook({ ready, pausedAt, holds, breakers, unserved, oldestMs }: QueueLine): boolean {
   const stopped = pausedAt !== null || holds.length > 0 || breakers.length > 0 || (oldestMs ?? 0) > lateMs;
   return unserved.length > 0 || (ready.count > 0 && stopped);
@@ -245,7 +245,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
   const first = now.queues.filter(needsLook);
   const others = now.queues.filter((queue) => !needsLook(queue)).toSorted((a, b) => work(b) - work(a));
   const busy = others.filter((queue) => work(queue) > 0);
-  // Where all are idle there is nothing better to show.
+  // If all queues are idle, any are shown.
   const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
   return (
     <Panel
@@ -313,7 +313,7 @@ function FailurePanel() {
       </header>
       <Loaded query={query}>
         {({ groups: all }) => {
-          // A cause whose jobs are gone is told on the page of failures, not here.
+          // Groups without jobs are on the failures screen only.
           const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
           return groups.length === 0 ? (
             <Empty icon="check" title="No failures">

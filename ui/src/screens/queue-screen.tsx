@@ -1,4 +1,4 @@
-// One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
+// One queue: why no job runs, counts, lanes, workers, settings and their sources.
 import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { Act, Buttons, Do } from "../kit/actions.tsx";
 import { ApiFailure, get, seg, send } from "../data/api.ts";
@@ -144,7 +144,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
   );
 }
 
-/** Counted up to a bound, like the rest, by the look of the list that it leads to. */
+/** Counted up to a bound, with the query of the linked list. */
 function Dead({ queue }: { queue: string }) {
   const { data } = useQuery(
     `dead ${queue}`,
@@ -162,7 +162,7 @@ function Dead({ queue }: { queue: string }) {
   );
 }
 
-/** Why nothing runs: everything that holds, and when it passes by itself. */
+/** Reasons why no job runs, and when they end. */
 function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
   if (standstill.length === 0) return null;
   const [first] = standstill;
@@ -182,13 +182,13 @@ function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
   );
 }
 
-/** Instants as everywhere on the page. */
+/** Instants in the page's format. */
 function said({ text, until }: QueueDetail["standstill"][number]): string {
   const local = atPageTime(text);
   return until === null ? local : `${local.replace(/\.$/, "")} (${ago(until, now.value)}).`;
 }
 
-/** What waited in it, once a minute. */
+/** The backlog, measured once a minute. */
 function BacklogChart({ queue, marks }: { queue: string; marks: readonly Mark[] }) {
   const query = useOverTime<Load>("/series/load", { queue, everyMs: 15_000 });
   return (
@@ -250,7 +250,7 @@ function settingColumns(queue: QueueDetail): Column<SettingLine>[] {
   ];
 }
 
-/** How far a limit over the cluster is used. */
+/** Usage of a limit over the cluster. */
 function Used({ name, label, queue }: { name: string; label: string; queue: QueueDetail }) {
   const [used, of] =
     name === "rate"

@@ -1,4 +1,4 @@
-// Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue-screen.tsx.
+// Queues: counts, limits, recent throughput. queue-screen.tsx shows one.
 import type { QueueLine, QueueTrends } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
@@ -21,7 +21,7 @@ const waitingColumn: Column<QueueRow> = {
   cell: ({ queue }) => <Count of={queue.waiting} />,
 };
 
-/** How much of its rate a queue has used in the window that ends now. */
+/** The used part of the rate in the current window. */
 const rateColumn: Column<QueueRow> = {
   head: "Rate used",
   by: ({ queue }) => (queue.rate === null ? null : queue.rate.used / queue.rate.limit),
@@ -39,7 +39,7 @@ const rateColumn: Column<QueueRow> = {
     ),
 };
 
-/** Against the limit over the cluster where there is one, else against the slots of its workers. */
+/** Relative to the limit over the cluster, else to the workers' slots. */
 function Running({ queue: { running, slots, concurrency } }: { queue: QueueLine }) {
   return (
     <>
@@ -54,7 +54,7 @@ function Running({ queue: { running, slots, concurrency } }: { queue: QueueLine 
   );
 }
 
-/** Groups that are folded, in this browser. */
+/** Folded groups, kept in this browser. */
 const folded = keptList("folded-queues", (value): value is string => typeof value === "string");
 
 function fold(prefix: string): void {
@@ -172,7 +172,7 @@ export function QueuesScreen() {
           query={query}
           rows={({ queues }) => {
             const rows = arrange(queues.map(queueRow), columns, "sort");
-            // A group stands where its first queue stands.
+            // A group takes the place of its first queue.
             return grouping.value === "on"
               ? groupedQueues(
                   rows.map(({ queue }) => queue),
@@ -198,7 +198,7 @@ export function QueuesScreen() {
   );
 }
 
-/** What these queues' workers did, added up. */
+/** The sum over the workers of these queues. */
 function summed(of: readonly string[], trends: QueueTrends): { done: number[]; failed: number[] } | null {
   const known = of.flatMap((name) => trends.queues[name] ?? []);
   const [first] = known;
@@ -225,7 +225,7 @@ function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | nu
   );
 }
 
-/** Absent is not zero: where nothing ended, nothing is said. */
+/** No measurement is not zero. */
 function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrends | null }) {
   const sums = trends === null ? null : summed(of, trends);
   if (sums === null) return null;
@@ -248,7 +248,7 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
 function QueueState({ queue }: { queue: QueueLine }) {
   if (queue.pausedAt !== null) return <State state="paused" />;
   if (queue.drainingAt === null) return <Openness queue={queue} />;
-  // What keeps it from coming to its end is said as well.
+  // Includes the reason why a drain does not finish.
   return (
     <>
       <State state="draining" /> <Openness queue={queue} />

@@ -1,4 +1,4 @@
-// One schedule: how its runs went, when it fires next, and what it is.
+// One schedule: its runs, next occurrences and definition.
 import type { ComponentChildren } from "preact";
 import type { ScheduleHistory, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { Buttons } from "../kit/actions.tsx";
@@ -178,7 +178,7 @@ function History({ schedule }: { schedule: ScheduleLine }) {
   );
 }
 
-/** Why there is nothing to show. */
+/** The reason for an empty history. */
 function NoRuns({ schedule: { paused, error, nextAt, fired } }: { schedule: ScheduleLine }) {
   const why = (): ComponentChildren => {
     if (fired > 0) return "Occurrences are kept for 30 days. This schedule has created no job since.";

@@ -1,4 +1,4 @@
-// Schedules: what fires when, and changes by hand that outlive restarts.
+// Schedules: timing, next occurrence, edits that override the code.
 import type { ScheduleLine, ScheduleRuns } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";

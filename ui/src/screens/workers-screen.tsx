@@ -1,4 +1,4 @@
-// Live workers, what they run; quieting, resuming and stopping one.
+// Live workers and their jobs; quiet, resume, stop.
 import type { ComponentChildren } from "preact";
 import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/api/contract.ts";
 import { type Actions, doing } from "../kit/actions.tsx";
@@ -14,13 +14,13 @@ import { href, params } from "../data/router.ts";
 import { type Column, Listing, menuColumn, Table } from "../kit/table.tsx";
 import { type Query, useQuery } from "../data/live-query.ts";
 
-/** Below the list: fetched after it. */
+/** Loaded after the list. */
 const HostCharts = lazily(
   () => import("../charts/resource-charts.tsx").then((part) => part.HostCharts),
   () => null,
 );
 
-/** What each duty is for, in a few words. */
+/** What each upkeep task does. */
 const dutyWords: Readonly<Record<string, string>> = {
   bury: "takes over jobs of dead workers, reverts expired temporary limits",
   forget: "aggregates and deletes old metrics",
@@ -114,7 +114,7 @@ export function WorkersScreen() {
   );
 }
 
-/** Workers that died, and what they held. */
+/** Dead workers and their orphaned jobs. */
 function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean }) {
   const held = lost.reduce((sum, one) => sum + one.held, 0);
   return (
@@ -173,7 +173,7 @@ function showWorker(id: string, name: string): void {
   showDialog(`Worker ${name}`, (close) => <More id={id} name={name} close={close} />);
 }
 
-/** What it runs, by name, and what is seldom asked for: the same in every window. */
+/** Running jobs by name, and facts that are seldom needed. */
 function More({ id, name, close }: { id: string; name: string; close: () => void }) {
   const query = useWorkers();
   const worker = query.data?.workers.find((one) => one.id === id);
@@ -239,7 +239,7 @@ function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
   ];
 }
 
-/** In a row: a worker may serve hundreds. */
+/** A row lists a few; a worker may serve hundreds. */
 const mostQueues = 6;
 
 function Tags({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
@@ -256,7 +256,7 @@ function Tags({ queues }: { queues: readonly (readonly [queue: string, slots: nu
   );
 }
 
-/** Its queues with their slots; those there is no room for by their number, and all of them when that is opened. */
+/** Queues with slots; the rest as a number that opens the list. */
 function Served({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
   const more = queues.slice(mostQueues);
   return (

@@ -1,4 +1,4 @@
-// Workflow runs: jobs that remember steps, what each is at, what it waits for and how far it is.
+// Workflow runs: jobs with steps, their current step and progress.
 import { useSignal } from "@preact/signals";
 import type { KindList, RunList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
@@ -21,7 +21,7 @@ const views = [
   { name: "All", view: "all", asked: {} },
 ] as const;
 
-/** How long at one step is stuck. A sleep that is not over does not count, nor the pause before a next try. */
+/** Time at one step that counts as stuck. Active sleeps and retry delays are not counted. */
 const limits = [
   { words: "over 5 min", of: "5m", ms: 300_000 },
   { words: "over 15 min", of: "15m", ms: 900_000 },
@@ -162,7 +162,7 @@ export function WorkflowsScreen() {
   );
 }
 
-/** Which workflow: the kinds that are known, of which some have no steps. */
+/** Names of jobs; some have no steps. */
 function Names({ name, change }: { name: string | null; change: () => void }) {
   const { data } = useQuery("kinds", (signal) => get<KindList>("/kinds", {}, signal));
   const known = data?.kinds.map((kind) => kind.name) ?? [];
@@ -187,7 +187,7 @@ function Names({ name, change }: { name: string | null; change: () => void }) {
   );
 }
 
-/** The step, and what it waits for. */
+/** The current step, and its reason to wait. */
 function Where({ run: { at, retrying } }: { run: Run }) {
   if (at === null) return <span class="muted">{retrying ? "waits for its next attempt" : "—"}</span>;
   const waits = {

@@ -1,4 +1,4 @@
-// Numbers, durations and rates, as people read them and as they write them in forms. Pure: nothing of the page is asked.
+// Quantities: numbers, durations and rates, for reading and for forms. Pure.
 import type { CappedCount } from "../../../src/dashboard/api/contract.ts";
 
 const numbers = new Intl.NumberFormat("en");
@@ -12,7 +12,7 @@ export function plural(n: number, one: string, many = `${one}s`): string {
   return `${number(n)} ${n === 1 ? one : many}`;
 }
 
-/** A duration on an axis, where the marks are whole: "5 s", not "5.0 s". */
+/** A duration as an axis mark: "5 s", not "5.0 s". */
 export function durationMark(ms: number): string {
   return ms >= 1_000 && ms < 10_000 && ms % 1_000 === 0 ? `${ms / 1_000} s` : duration(ms);
 }
@@ -48,19 +48,19 @@ const units = [
   [1_000, "s"],
 ] as const;
 
-/** A duration as it is written in forms, to the millisecond: "90s", "5m", "250ms". */
+/** A duration in a form, exact to the millisecond: "90s", "5m", "250ms". */
 export function written(ms: number): string {
   if (ms === 0) return "0";
   const [length, unit] = units.find(([one]) => ms % one === 0) ?? [1, "ms"];
   return `${ms / length}${unit}`;
 }
 
-/** A rate as `rateOf` takes it. */
+/** A rate in the notation of `rateOf`. */
 export function rateWords({ limit, perMs }: { limit: number; perMs: number }): string {
   return `${limit} per ${written(perMs)}`;
 }
 
-/** What somebody wrote as a rate: "100 per 1m". @throws Error that says how. */
+/** Parses "100 per 1m". @throws Error with the expected notation */
 export function rateOf(text: string | undefined): { limit: number; per: string } | null {
   if (text === undefined) return null;
   const [, limit, per] = /^(\d+)\s*(?:per|\/)\s*([\w.]+)$/.exec(text) ?? [];
@@ -72,12 +72,12 @@ export function count({ count: n, more }: CappedCount): string {
   return more ? `${n >= 1_000 ? `${Math.floor(n / 1_000)}k` : number(n)}+` : number(n);
 }
 
-/** Of so many that are shown: a count that was cut short, or is older than they are, is never below them. */
+/** A total beside a list: never below the number of listed rows, even if it was capped or is older. */
 export function countBeside(all: CappedCount, shown: number): string {
   return count({ ...all, count: Math.max(all.count, shown) });
 }
 
-/** A part of a whole that was counted at another moment: it is never told to be more. */
+/** A part counted at another moment than its whole: never above it. */
 export function within(part: CappedCount, whole: CappedCount): CappedCount {
   if (whole.more) return part;
   const count = Math.min(part.count, whole.count);

@@ -1,7 +1,7 @@
-// Words for a terminal. Pure.
+// Quoting for a terminal. Pure.
 
-/** For a POSIX shell: whatever is not plainly harmless stands in single quotes. */
+/** Quotes for a POSIX shell unless all characters are safe. */
 export function quoted(text: string): string {
-  // Not with = in front: zsh would look for a command of that name.
+  // Not with a leading =, which zsh expands to a command's path.
   return /^[\w@%+:,./-][\w@%+=:,./-]*$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,4 @@
-// Runs that are drawn inside of another's graph: which are open, and their own graphs, asked for when they are opened and
-// again while they go on.
+// Called runs inside another run's graph: the open ones, and their graphs, reloaded while they are live.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
@@ -9,9 +8,9 @@ import { toast } from "../kit/toasts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 export interface OpenRuns {
-  /** The jobs behind the nodes that are open. */
+  /** Jobs of the open nodes. */
   readonly open: Signal<ReadonlyMap<string, string>>;
-  /** By job. */
+  /** By job id. */
   readonly runs: Signal<ReadonlyMap<string, Graph>>;
   readonly toggle: (node: string, job: string) => void;
 }
@@ -27,7 +26,7 @@ export function useOpenRuns(): OpenRuns {
   return { open, runs, toggle };
 }
 
-/** Fetches what is open; nothing to see. */
+/** Loads the graphs of open runs; renders nothing. */
 export function OpenRunQueries({ open, runs }: OpenRuns) {
   const jobs = [...new Set(open.value.values())];
   const got = (job: string, graph: Graph): void => void (runs.value = new Map(runs.value).set(job, graph));
@@ -56,7 +55,7 @@ function OneRun({
   failed: (job: string, error: Error) => void;
 }) {
   const ended = useSignal(false);
-  // The graph is whole, whatever the page of steps.
+  // The graph is complete, whatever page of steps is requested.
   const history = useQuery(
     `flow inside ${job}`,
     (signal) => get<FlowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),

@@ -1,20 +1,20 @@
-// Fan-outs: nodes that are alike, stand side by side and have the same before and behind them, from five on. Pure.
+// Fan-outs: at least five similar nodes side by side with the same neighbours. Pure.
 import { stemOf } from "../../../src/workflows/alike-steps.ts";
 import { layersOf, type LayoutEdge, neighboursOf } from "./graph-layout.ts";
 import type { FlowNode } from "../../../src/dashboard/api/contract.ts";
 
 export interface Fan {
-  /** The same for the same fan as long as its run goes on. */
+  /** Stable while the run continues. */
   readonly key: string;
   readonly label: string;
   readonly members: readonly FlowNode[];
 }
 
 const fewestInFan = 5;
-/** What is alike is told apart by its neighbours, theirs by theirs, and so on: in so many rounds it has always settled. */
+/** Rounds of refinement by neighbours; more have changed nothing in any test. */
 const rounds = 8;
 
-/** The first node is the run itself, and in no fan. */
+/** The first node is the run itself and belongs to no fan-out. */
 export function fansOf(nodes: readonly FlowNode[], edges: readonly LayoutEdge[]): Fan[] {
   if (nodes.length <= fewestInFan) return [];
   const { out, into } = neighboursOf(nodes, edges);
@@ -80,7 +80,7 @@ function numbered(names: readonly string[]): { of: number[]; count: number } {
   return { of, count: numbers.size };
 }
 
-/** How many members are in which state; the states that want attention first. */
+/** Members per state, most urgent first. */
 export function countsOf(members: readonly FlowNode[]): { readonly state: string; readonly count: number }[] {
   const counts = new Map<string, number>();
   for (const node of members) counts.set(stateOf(node), (counts.get(stateOf(node)) ?? 0) + 1);
@@ -90,7 +90,7 @@ export function countsOf(members: readonly FlowNode[]): { readonly state: string
     .sort((a, b) => rank(a.state) - rank(b.state));
 }
 
-/** The state of a fan is the one that wants attention most. */
+/** The most urgent state of the members. */
 export function worstOf(members: readonly FlowNode[]): string {
   return countsOf(members)[0]?.state ?? "gone";
 }

@@ -1,9 +1,9 @@
-// Looks for a step in a graph, also in a fan-out that is drawn as one node.
+// Search for a step, including steps inside closed fan-outs.
 import { useSignal } from "@preact/signals";
 import type { Leaf } from "./graph-picture.ts";
 import { Icon } from "../kit/icons.tsx";
 
-/** Goes to the next step whose name has these letters. */
+/** Selects the next step whose name contains the text. */
 export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
   const words = useSignal("");
   const last = useSignal<string | null>(null);

@@ -1,4 +1,4 @@
-// A run's history as lines of JSON, newest first, a page at a time: what the file has, to be read here.
+// A run's history as JSON lines, newest first, in pages.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
@@ -41,7 +41,7 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
   return (
     <Loaded query={query}>
       {(history) => {
-        // Pages go by number: of the newest those are shown here that no earlier page has.
+        // Steps already on an earlier page are left out.
         const before = older.value;
         const newest = history.steps.filter(({ seq }) => before === null || seq >= before.from);
         const lines = [...linesOf(newest), ...(before?.lines ?? [])];

@@ -1,5 +1,4 @@
-// A run: its graph, its waterfall and its table of steps, which are three views of the same steps, with one choice among them;
-// the signals that it took or waits for, and the jobs that it has to do with.
+// A run: graph, waterfall and table of steps with a shared selection, its signals and its related jobs.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
@@ -20,13 +19,13 @@ import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { Waterfall } from "./waterfall-view.tsx";
 
-/** Fetched after the rest: the table of steps says the same where it does not load. */
+/** Loaded later: the table of steps has the same content. */
 const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
   async () => (await import("./graph-view.tsx")).GraphView,
   () => <div class="graph" />,
 );
 
-/** Of a table: more rows than these help nobody. */
+/** More rows would slow the page. */
 const rowsAtOnce = 200;
 
 export function RunView({
@@ -38,7 +37,7 @@ export function RunView({
   history: FlowHistory;
   again: () => void;
 }) {
-  /** What was loaded of earlier pages: all from `earlier` on, up to the page that was the newest then. */
+  /** Earlier pages: from `earlier` to the oldest step of the newest page at that time. */
   const older = useSignal<{ steps: readonly FlowStep[]; earlier: number | null } | null>(null);
   const run: RunSteps = {
     job,
@@ -47,7 +46,7 @@ export function RunView({
     chosen: useSignal<number | null>(null),
     again,
   };
-  // A page may have moved on since: what is in both is taken from the newer one, and a gap is never left in between.
+  // Pages may overlap after an update: the newer copy wins. A gap is never shown.
   const begins = history.steps[0]?.seq ?? 0;
   const kept = older.value?.steps.filter(({ seq }) => seq < begins) ?? [];
   const whole = kept.length === 0 || older.value?.steps.some(({ seq }) => seq >= begins - 1) === true;
@@ -55,7 +54,7 @@ export function RunView({
   const earlier = older.value === null || !whole ? history.earlier : older.value.earlier;
   run.steps.value = steps;
   run.signals.value = history.signals;
-  // An address that names a step opens it, once.
+  // An address with a step opens it once.
   const asked = params.value.get("step");
   useEffect(() => {
     if (asked !== null && /^\d{1,10}$/.test(asked)) openStep(run, Number(asked));
@@ -133,7 +132,7 @@ export function RunView({
   );
 }
 
-/** The newest rows first of all, and from there back through everything: what the waterfall shows, for who does not see it. */
+/** Newest rows first, then back through all. Alternative to the waterfall for screen readers. */
 function Steps({
   run,
   steps,
@@ -147,9 +146,9 @@ function Steps({
   earlier: number | null;
   load: () => Promise<void>;
 }) {
-  // An address that names a step has it in sight.
+  // A step named in the address is scrolled into view.
   const open = useSignal(/^\d{1,10}$/.test(params.peek().get("step") ?? ""));
-  /** The number of the step behind the last that is shown; null: the newest are. */
+  /** The first sequence number after the shown rows; null: the newest are shown. */
   const until = useSignal<number | null>(null);
   const end =
     until.value === null ? steps.length : steps.findLastIndex(({ seq }) => seq < (until.value ?? 0)) + 1;
@@ -201,7 +200,7 @@ function Steps({
   );
 }
 
-/** The server tells of a thousand; the list has all that this run made. */
+/** The server returns 1,000; the job list has all jobs of this run. */
 const mostRelated = 1_000;
 
 function Related({ job, related }: { job: JobDetail; related: FlowHistory["children"] }) {
@@ -245,7 +244,7 @@ function Related({ job, related }: { job: JobDetail; related: FlowHistory["child
   );
 }
 
-/** The token goes in a header, so the file is fetched and then handed to the browser. */
+/** The token goes in a header, so the file is fetched and then offered as a download. */
 async function downloadRun(id: string): Promise<void> {
   const response = await call(`/jobs/${id}/run.json`);
   download(await response.blob(), `run-${id}.json`);

@@ -1,4 +1,4 @@
-// Sending a signal that a run waits for: a form where its kind declares what the signal carries, else JSON.
+// Sends a signal that a run waits for: a form if the job declares its schema, else JSON.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
@@ -11,7 +11,7 @@ import { JsonInput, useDraft, useSending, written } from "../json/json-input.tsx
 interface Sent {
   readonly name: string;
   readonly topicKey: string | null;
-  /** Of the run that waits. */
+  /** The waiting run. */
   readonly kind: string;
   readonly again: () => void;
 }
@@ -40,7 +40,7 @@ function SignalForm({
     void get<KindDetail>(`/kinds/${seg(kind)}`, {}, ended.signal).then(
       ({ signals }) => {
         const found = signals.find((one) => one.name === name) ?? null;
-        // A form fills an object.
+        // A form needs an object.
         if (found?.schema?.["type"] === "object" && draft.text.value === "") draft.text.value = "{}";
         declared.value = found;
       },

@@ -1,4 +1,4 @@
-// What can be done to one step of a run: skip a sleep, or run the workflow again from here as a job of its own.
+// Actions on a step: end a sleep, or rerun the workflow from here as a new job.
 import type { FlowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Do } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
@@ -16,7 +16,7 @@ export function StepActions({
   job: Pick<JobDetail, "id" | "state">;
   step: Step;
   again: () => void;
-  /** When something was done. */
+  /** Called after an action. */
   then?: () => void;
 }) {
   const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";

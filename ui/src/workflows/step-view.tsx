@@ -1,5 +1,5 @@
-// One step of a run, in a drawer: what it is at, its tries, what it gave, and what can be done with it. It is drawn from the
-// steps that the page has, so it goes on while the run does; one that the page does not have is asked for.
+// A step in a drawer: state, tries, result, actions. Drawn from the loaded steps, so it updates while the run continues;
+// a missing step is requested.
 import type { Signal } from "@preact/signals";
 import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
@@ -14,7 +14,7 @@ import { StackView } from "../code/stack-view.tsx";
 import { StepActions } from "./step-actions.tsx";
 import { useQuery } from "../data/live-query.ts";
 
-/** The steps of a run that are here, and the one that is chosen in all views of it, by its number. */
+/** The loaded steps and the chosen one, shared by all views. */
 export interface RunSteps {
   readonly job: JobDetail;
   readonly steps: Signal<readonly FlowStep[]>;
@@ -53,7 +53,7 @@ function StepDrawer({ run, seq, close }: { run: RunSteps; seq: number; close: ()
   );
 }
 
-/** The graph draws more steps than the page has read. */
+/** The graph may contain steps that are not loaded. */
 function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
   const query = useQuery(`step ${run.job.id} ${seq}`, (signal) =>
     get<FlowHistory>(`/jobs/${run.job.id}/history`, { before: seq + 1, limit: 1 }, signal),
@@ -161,7 +161,7 @@ function TimeLeft({ until }: { until: number }) {
   return <span role="timer">{left <= 0 ? `due for ${duration(-left)}` : duration(left)}</span>;
 }
 
-/** Of the tries before the last, the store has when they were, and not what they failed of. */
+/** For earlier tries the store keeps instants, not errors. */
 function Tries({ step }: { step: FlowStep }) {
   const { triedAt, tries, state, error } = step;
   if (triedAt.length <= 1) return null;

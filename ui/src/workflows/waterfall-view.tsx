@@ -1,8 +1,6 @@
-// A run on a time axis: one line for each step, its tries as bars, and what lies between them (retries, sleeps, waits) as
-// bands. Only the lines in sight are in the page, so that ten thousand steps cost no more than twenty.
-//
-// The table of steps says the same to who does not see it. With the keyboard: arrows go through lines and time, + and −
-// zoom, 0 shows everything, Enter opens a step.
+// A run on a time axis: one line per step with tries as bars, and retries, sleeps and waits as bands. Only visible lines
+// are rendered, so 10,000 steps cost as much as 20. The table of steps has the same content for screen readers. Arrow
+// keys move through lines and time, + and − zoom, 0 shows all, Enter opens a step.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
@@ -43,7 +41,7 @@ export function Waterfall({
 }: {
   steps: readonly FlowStep[];
   endedAt: number | null;
-  /** The number of the step that is chosen, here or in another view. */
+  /** The sequence number of the chosen step, shared with the other views. */
   chosen: Signal<number | null>;
   open: (seq: number) => void;
 }) {
@@ -52,7 +50,7 @@ export function Waterfall({
   const brush = useSignal<{ from: number; to: number } | null>(null);
   const list = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLDivElement>(null);
-  // While it runs, open bands grow by the second; once it is over nothing moves.
+  // Open bands of a live run grow every second.
   const at = endedAt ?? now.value;
   const tracks = useMemo(() => tracksOf(steps, at), [steps, at]);
   const whole = useMemo(() => rangeOf(tracks), [tracks]);
@@ -96,7 +94,7 @@ export function Waterfall({
     choice.value = steps[row]?.seq ?? null;
     show(row);
   };
-  // What is chosen elsewhere is brought into sight here.
+  // A step chosen in another view is scrolled into view.
   useEffect(() => {
     if (choice.value !== null) show(chosen);
   }, [choice.value]);
@@ -259,7 +257,7 @@ function Line({
   index: number;
   count: number;
   chosen: boolean;
-  /** Somebody chose it: seen also while the keyboard is elsewhere. */
+  /** A chosen line stays marked without focus. */
   marked: boolean;
   start: number;
   x: (ms: number) => number;
@@ -299,7 +297,7 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
   return (
     <i
       class={`band ${band.kind} ${band.open ? "open" : ""}`}
-      // A band is 3 px wide at least (style.css), and stays within its line.
+      // At least 3 px wide (waterfall.css), within its line.
       style={{ left: `min(${from}%, 100% - 3px)`, width: `${Math.min(100, right) - from}%` }}
       title={
         band.open
