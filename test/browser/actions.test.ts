@@ -22,15 +22,15 @@ describe("one job", () => {
   test("retry, run now, cancel and delete from the inspector", async () => {
     const page = await home.open(`/jobs/${filled.ids.cancelled}`);
     await page.getByRole("button", { name: "Retry" }).click();
-    await page.getByText("Retried").waitFor();
+    await page.locator(".toast").getByText("Retried").waitFor();
     await page.goto(`${home.url}/jobs/${filled.ids.scheduled}`);
     await page.getByRole("button", { name: "Run now" }).click();
-    await page.getByText("Due now").waitFor();
+    await page.locator(".toast").getByText("Due now").waitFor();
     await page.goto(`${home.url}/jobs/${filled.ids.ready}`);
     await page.getByRole("button", { name: "Cancel" }).click();
     await accessible(page);
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("Cancelled").waitFor();
+    await page.locator(".toast").getByText("Cancelled").waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Not now" }).click();
     expect((await home.hf.jobs.get(filled.ids.ready))?.state).toBe("cancelled");
@@ -44,9 +44,9 @@ describe("one job", () => {
     const page = await home.open(`/jobs/${filled.ids.running}`);
     await page.getByText(/is running attempt 1/).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("dialog").getByText("Its handler is asked to stop").waitFor();
+    await page.getByRole("dialog").getByText("The handler is asked to stop").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("Stop requested").waitFor();
+    await page.getByText("Cancel requested").waitFor();
   });
 
   test("a run is paused and resumed, by the mouse and by one key, and terminated", async () => {
@@ -63,17 +63,17 @@ describe("one job", () => {
     await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
     const page = await home.open(`/jobs/${id}`);
     await page.getByRole("button", { name: "Pause", exact: true }).click();
-    await page.getByText("Paused", { exact: true }).first().waitFor();
+    await page.locator(".toast").getByText("Paused").waitFor();
     await page.getByText("It was paused (by user), and goes on when it is resumed.").waitFor();
     await accessible(page);
     await page.keyboard.press("p");
-    await page.getByText("Resumed").waitFor();
+    await page.locator(".toast").getByText("Resumed").waitFor();
     await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
     await page.getByRole("button", { name: "Terminate" }).click();
-    await page.getByRole("dialog").getByText("none of its steps is undone").waitFor();
+    await page.getByRole("dialog").getByText("Its steps are not compensated").waitFor();
     await accessible(page);
     await page.getByRole("dialog").getByRole("button", { name: "Terminate" }).click();
-    await page.getByText("Terminated").waitFor();
+    await page.locator(".toast").getByText("Terminated").waitFor();
     expect((await home.hf.jobs.get(id))?.state).toBe("cancelled");
     await worker.stop();
   });
@@ -99,14 +99,14 @@ describe("one job", () => {
     const newer = home.hf.work([versioned(5, "drift")], { queues: { drift: 1 } });
     await newer.ready;
     await page.reload();
-    await page.getByText("This run began with v3 of its code, and workers now have v5").waitFor();
+    await page.getByText("This run began with code v3; workers now have v5").waitFor();
     await accessible(page);
     await shot(page, "drift");
     await newer.stop();
     const older = home.hf.work([versioned(2, "drift")], { queues: { drift: 1 } });
     await older.ready;
     await page.reload();
-    await page.getByText("It needs v3 of its code, and workers have v2").waitFor();
+    await page.getByText("It needs code v3; workers have v2").waitFor();
     await older.stop();
   });
 
@@ -115,7 +115,7 @@ describe("one job", () => {
     await page.getByRole("button", { name: "New job" }).click();
     await page.getByRole("dialog").waitFor();
     await accessible(page);
-    await page.getByLabel("Name").fill("plain");
+    await page.getByRole("combobox", { name: "Name" }).fill("plain");
     await page.getByLabel("Input (JSON)").fill("{ nonsense");
     await page.getByRole("button", { name: "Enqueue" }).click();
     await page.getByText("The input is not valid JSON.").waitFor();
@@ -126,7 +126,7 @@ describe("one job", () => {
     const { jobs } = await home.hf.jobs.list({ name: "plain" });
     expect(jobs[0]).toMatchObject({ input: { from: "the page" }, state: "scheduled" });
     await page.getByRole("button", { name: "Copy as new" }).click();
-    expect(await page.getByLabel("Name").inputValue()).toBe("plain");
+    expect(await page.getByRole("combobox", { name: "Name" }).inputValue()).toBe("plain");
     expect(await page.getByLabel("Input (JSON)").inputValue()).toContain("the page");
   });
 });
@@ -172,7 +172,7 @@ test("deleting all that match needs the word typed, and follows the filter", asy
   );
   const page = await some.open("/jobs?queue=a");
   await page.getByLabel("Select all on this page").check();
-  await page.getByText("50 jobs chosen").waitFor();
+  await page.getByText("50 jobs selected").waitFor();
   await page.getByRole("button", { name: "Select all 60 matching" }).click();
   await accessible(page);
   await page.getByRole("toolbar").getByRole("button", { name: "Delete" }).click();
@@ -320,8 +320,8 @@ test("read-only and a viewer's page offer nothing that would be refused", async 
   const page = await shown.open("/jobs");
   await page.getByText("read-only").waitFor();
   expect(await page.getByRole("button", { name: "New job" }).count()).toBe(0);
-  await page.getByRole("checkbox", { name: /Choose plain/ }).check();
-  await page.getByText("1 job chosen").waitFor();
+  await page.getByRole("checkbox", { name: /Select plain/ }).check();
+  await page.getByText("1 job selected").waitFor();
   expect(
     await page
       .getByRole("toolbar")
@@ -347,7 +347,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("j");
   await keys.press("j");
   await keys.press("x");
-  await page.getByText("1 job chosen").waitFor();
+  await page.getByText("1 job selected").waitFor();
   await keys.press("c");
   await page.getByRole("heading", { name: "Cancel 1 job?" }).waitFor();
   await page.getByRole("button", { name: "Cancel 1" }).and(page.locator(":enabled")).waitFor();
@@ -365,7 +365,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("Enter");
   await page.getByText("It was cancelled at").waitFor();
   await keys.press("r");
-  await page.getByText("Retried").waitFor();
+  await page.locator(".toast").getByText("Retried").waitFor();
 
   await keys.press("Control+k");
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();

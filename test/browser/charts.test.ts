@@ -103,7 +103,7 @@ test("[K1] the database's page says what the doctor finds and what to do, and ho
   await home.hf.enqueue("lost", null, { queue: "typo" });
   const page = await home.open("/database");
   const doctor = region(page, "Doctor");
-  await doctor.getByText("2 things are wrong").waitFor();
+  await doctor.getByText("2 problems").waitFor();
   const unserved = doctor.getByRole("listitem").filter({ hasText: "unserved" });
   expect(await unserved.textContent()).toMatch(
     /^wrongunservedtypo: lost→ Deploy a worker with these handlers/,

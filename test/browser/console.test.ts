@@ -92,7 +92,7 @@ describe("[K3] operations", () => {
     const rate = dialog(page).getByLabel("Maximum jobs per second");
     await rate.fill("many");
     await dialog(page).getByRole("button", { name: "Retry 21" }).click();
-    await dialog(page).getByText("A rate is a whole number").waitFor();
+    await dialog(page).getByText("Enter a whole number of jobs per second").waitFor();
     await rate.fill("1");
     await accessible(page);
     await shot(page, "operation-dialog");
@@ -368,7 +368,7 @@ describe("[K3] windows of time", () => {
   test("a stretch of the strip above the jobs is a filter, dragged over or by the keyboard", async () => {
     const page = await home.open("/jobs?queue=billing");
     const asked = (): string | null => new URL(page.url()).searchParams.get("ended");
-    const strip = page.getByRole("slider", { name: /^Attempts that ended/ });
+    const strip = page.getByRole("slider", { name: /^Attempts ended/ });
     await strip.waitFor();
     const box = (await strip.boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.5, box.y + 10);
@@ -402,7 +402,7 @@ describe("[K3] windows of time", () => {
     await page
       .getByText(/^Attempts ended in the last 2\d h, also of jobs that were created before/)
       .waitFor();
-    const bars = page.getByRole("slider", { name: /^Attempts that ended, each bar \d+ min/ });
+    const bars = page.getByRole("slider", { name: /^Attempts ended, \d+ min/ });
     await bars.focus();
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
@@ -419,7 +419,7 @@ describe("[K3] failures from other sides", () => {
     const page = await home.open("/errors");
     const sides = page.getByRole("navigation", { name: "Group by" });
     const lines: readonly [string, RegExp, Record<string, string>][] = [
-      ["Kind", /^charge-card 21/, { state: "dead", name: "charge-card" }],
+      ["Name", /^charge-card 21/, { state: "dead", name: "charge-card" }],
       ["Queue", /^billing 21/, { state: "dead", queue: "billing" }],
       ["Worker", /^\S+ 21/, {}],
       ["Version", /^charge-card, version 1 21/, { state: "dead", name: "charge-card" }],
@@ -464,7 +464,7 @@ describe("[K3] failures from other sides", () => {
     await shot(page, "patch");
     await dialog(page).getByRole("button", { name: "Preview" }).click();
     await dialog(page)
-      .getByText(/does not fit 3 of these 5/)
+      .getByText(/does not apply to 3 of these 5/)
       .waitFor();
     await accessible(page);
     await shot(page, "patch-dry");

@@ -81,7 +81,7 @@ test("[K3] after Enter the answer is in sight: what a word could be, learnt late
   await box.press("b");
   await asked.promise;
   await box.press("Enter");
-  await page.getByText("age: takes a time such as").waitFor();
+  await page.getByText("age: expected a time such as").waitFor();
   const answered = page.waitForResponse("**/workers");
   held.resolve();
   await (await answered).finished();

@@ -104,7 +104,7 @@ describe.each([{ dark: false }, { dark: true }])("a step, dark: $dark", ({ dark 
     const drawer = page.getByRole("dialog", { name: "Step charge" });
     await drawer.getByText("succeeded").waitFor();
     await drawer
-      .getByText(/after the one before/)
+      .getByText(/after the previous one/)
       .first()
       .waitFor();
     await drawer.getByText('"charged"').waitFor();
@@ -260,7 +260,7 @@ test("[K3] copying works without the clipboard of safe origins, and says when it
 
 test("[K3] a job is looked at from its list, by key and button, and the list stays", async () => {
   const page = await home.open("/jobs");
-  await page.getByRole("button", { name: "Peek at fails" }).click();
+  await page.getByRole("button", { name: "Preview fails" }).click();
   const drawer = page.getByRole("dialog", { name: "Job fails" });
   await drawer.getByText("charge failed").first().waitFor();
   await accessible(page);
@@ -274,7 +274,7 @@ test("[K3] a job is looked at from its list, by key and button, and the list sta
   await page.getByRole("navigation", { name: "Job views" }).waitFor();
   expect(await page.getByRole("dialog").count()).toBe(0);
   const narrow = await home.open("/jobs", { width: 360, dark: true });
-  await narrow.getByRole("button", { name: "Peek at fails" }).click();
+  await narrow.getByRole("button", { name: "Preview fails" }).click();
   await narrow.getByRole("dialog", { name: "Job fails" }).getByText("charge failed").first().waitFor();
   await fits(narrow);
   await accessible(narrow);
@@ -324,7 +324,7 @@ test("[J6] a job's page changes as the job does, without a request; a large inpu
   await state.getByText("running").waitFor();
   await hf.enqueue("elsewhere", {}, { delay: "1h" });
   await hf.jobs.pause(id);
-  await page.getByText("A pause was asked for").waitFor();
+  await page.getByText("Pause requested").waitFor();
   expect(asked.slice(before)).toEqual([]);
   // Its output is new, and so it is asked for; the input is there already.
   await lease!.done({ sent: "to the printer" });

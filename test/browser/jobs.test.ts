@@ -107,7 +107,7 @@ describe("[K2] live", () => {
     await failed.getByText("ada@example.org").waitFor();
     await shot(page, "jobs-failed");
     await page.getByRole("button", { name: "Columns" }).click();
-    await page.getByLabel(/beginning of the input/).uncheck();
+    await page.getByLabel(/First characters of each/).uncheck();
     await page.getByLabel("Priority").check();
     await page.getByRole("button", { name: "Done" }).click();
     await page.reload();
@@ -187,7 +187,10 @@ describe("[K2] what is typed", () => {
     for (const typed of ["since:30x", "until:tomorrow", "state:dead ended:>2h"]) {
       await field.fill(typed);
       await page.keyboard.press("Enter");
-      await page.getByRole("alert").getByText(/takes/).waitFor();
+      await page
+        .getByRole("alert")
+        .getByText(/expected/)
+        .waitFor();
       expect(new URL(page.url()).search).toBe("?queue=default");
       expect(await field.inputValue()).toBe(typed);
       expect(await page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);

@@ -99,14 +99,14 @@ test("[K2] the palette pauses a queue, retries its dead after a preview, and fin
     await page.keyboard.type(text);
   };
   await ask("pause mail");
-  await page.getByRole("option", { name: "Pause mail" }).waitFor();
+  await page.getByRole("option", { name: "Pause mail queue" }).waitFor();
   await accessible(page);
   await shot(page, "palette");
   await page.keyboard.press("Enter");
   await page.getByText("mail paused").waitFor();
   await expect.poll(async () => (await own.hf.queues.list())[0]?.paused, { timeout: 20_000 }).toBe(true);
   await ask("retry mail");
-  await page.getByRole("option", { name: "Retry dead mail" }).click();
+  await page.getByRole("option", { name: "Retry dead mail queue" }).click();
   await page.getByRole("heading", { name: "Retry 1 job?" }).waitFor();
   await page.keyboard.press("Escape");
   await ask("night");

@@ -87,7 +87,7 @@ test("[K3] a signal that the kind declares is sent by a form: what the schema re
   await asked.getByText("How many").waitFor();
   await asked.getByRole("textbox", { name: /^by/ }).fill("Ada");
   await asked.getByRole("button", { name: "Send" }).click();
-  await asked.getByText("Nothing was sent.").waitFor();
+  await asked.getByText("Not sent.").waitFor();
   await expect.poll(() => focused(page), eventually).toBe("member-0");
   await accessible(page);
   await shot(page, "signal-form");
@@ -256,7 +256,7 @@ describe("[K3] a new job", () => {
     const { id } = await own.hf.enqueue(invite, { to: "ann@example.org" });
     const page = await own.open(`/jobs/${id}`);
     await page.getByRole("button", { name: "Copy as new" }).click();
-    await dialog(page).getByText("You may not see the input of the job that you copy").waitFor();
+    await dialog(page).getByText("You do not have permission to see the copied job").waitFor();
     await member(page, "to required").waitFor();
     expect(await dialog(page).getByText("Recent inputs").count()).toBe(0);
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -295,7 +295,7 @@ describe("[K3] a new job", () => {
     await member(page, "<img").fill("x");
     await page.getByLabel("Unique key").focus();
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await dialog(page).getByText("The input does not fit the schema of this kind.").waitFor();
+    await dialog(page).getByText("The input does not match the job").waitFor();
     await accessible(page);
     await fits(page);
     await shot(page, "new-job-hostile");
@@ -378,7 +378,7 @@ describe("[K3] a job as text", () => {
     await shot(page, "copy-as-narrow");
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("menuitem", { name: "TypeScript" }).click();
-    await page.getByText("Its first line says what must be filled in.").waitFor();
+    await page.getByText("Fill in what its first line says.").waitFor();
     expect(await copied(page)).toBe(
       '// Redacted here, cookie. Put the real values in place of REDACTED.\nawait hf.enqueue("plain", { cookie: REDACTED });',
     );

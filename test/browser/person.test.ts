@@ -53,7 +53,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await cause.getByText("1,000").first().waitFor();
   for (;;) {
     await choose(cause, /^Actions for/, "Retry one");
-    await page.getByText("One of them runs again").first().waitFor();
+    await page.getByText("Retrying one job").first().waitFor();
     const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
     await end.first().waitFor();
     const said = await end.first().innerText();

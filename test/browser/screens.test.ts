@@ -42,7 +42,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   ],
   ["jobs", () => "/jobs", ["Newest first", "fulfil-order", "Scheduled", "of "]],
   ["jobs, dead", () => "/jobs?state=dead", ["charge-card", "card 4242 was declined", "1 / 1"]],
-  ["scheduled", () => "/scheduled", ["the next one first", "weekly-digest"]],
+  ["scheduled", () => "/scheduled", ["next first", "weekly-digest"]],
   ["retries", () => "/retries", ["send-mail", "retrying", "ECONNREFUSED"]],
   [
     "inspector, dead",
@@ -163,7 +163,7 @@ test("the token leaves the address at once, and without one there is a form", as
   await bare.goto(home.url);
   await bare.getByLabel("Token").fill("wrong-token-wrong-token");
   await bare.getByRole("button", { name: "Open" }).click();
-  await bare.getByRole("alert").getByText("That token is not right").waitFor();
+  await bare.getByRole("alert").getByText("Wrong token").waitFor();
   await accessible(bare);
   await bare.getByLabel("Token").fill(`${home.url}/#token=browser-test-token-0123456789`);
   await bare.getByRole("button", { name: "Open" }).click();
@@ -173,7 +173,7 @@ test("the token leaves the address at once, and without one there is a form", as
 test("a wrong token is said, from the address too, and after too many one must wait", async () => {
   const own = await site();
   const page = await own.open("/", { token: "wrong-token-wrong-token", noisy: true });
-  await page.getByRole("alert").getByText("That token is not right").waitFor();
+  await page.getByRole("alert").getByText("Wrong token").waitFor();
   await page.route("**/api/v1/me", (route) => route.fulfill({ status: 429, json: {} }));
   await page.getByLabel("Token").fill("wrong-token-wrong-again");
   await page.getByRole("button", { name: "Open" }).click();
@@ -247,7 +247,7 @@ test("limits: reset a breaker, change and drain a budget, pause, reset and drop 
   await choose(page, "slack", "Change");
   await page.getByRole("textbox", { name: "Limit" }).fill("80");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The budget holds").waitFor();
+  await page.getByText("Budget saved").waitFor();
   expect(await budgets.list()).toMatchObject([
     { name: "slack", limit: 80, per: 60_000, burst: 50, tuned: true },
   ]);

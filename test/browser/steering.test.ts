@@ -85,7 +85,7 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   const row = page.getByRole("row", { name: /kitchen/ });
   await choose(row, "kitchen", "Drain");
   await page.getByRole("heading", { name: "Drain kitchen?" }).waitFor();
-  await page.getByText(/then it is paused by itself/).waitFor();
+  await page.getByText(/then pauses the queue/).waitFor();
   await shot(page, "drain-dialog");
   await page.getByRole("button", { name: "Drain", exact: true }).click();
   await page.getByText("kitchen is draining").waitFor();
@@ -157,7 +157,7 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   await page.getByLabel("From").fill(ago(5));
   await page.getByLabel(/^To/).fill(ago(2));
   await page.getByRole("button", { name: "Show occurrences" }).click();
-  await page.getByRole("heading", { name: "3 slots" }).waitFor();
+  await page.getByRole("heading", { name: "3 occurrences" }).waitFor();
   await accessible(page);
   const before = await home.hf.jobs.count({ name: "weekly-digest" });
   await page.getByRole("button", { name: "Make 3 jobs" }).click();

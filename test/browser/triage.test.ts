@@ -114,7 +114,9 @@ describe("[K3] failures", () => {
     for (const text of ["Is it fixed?", "The last 7 days", "Facts", "Queues and versions", "Last seen"])
       await page.getByText(text).first().waitFor();
     // Queue, version and failures; beside it the jobs' own rows have a queue and "3 s ago".
-    const where = page.locator("section.panel").filter({ has: page.getByRole("heading", { name: "Where" }) });
+    const where = page
+      .locator("section.panel")
+      .filter({ has: page.getByRole("heading", { name: "Queues and versions" }) });
     await where.getByRole("row", { name: /billing 3/ }).waitFor();
     await where.getByRole("row", { name: /billing 2/ }).waitFor();
     await shot(page, "error");
@@ -143,7 +145,7 @@ describe("[K3] failures", () => {
     await dialog(page).getByText("link must be an address with http or https").waitFor();
     await dialog(page).getByLabel("Link").fill("https://example.org/issues/7");
     await dialog(page).getByRole("button", { name: "Resolve" }).click();
-    await page.getByText("It is resolved.").waitFor();
+    await page.locator(".toast").getByText("Resolved").waitFor();
     await expect.poll(() => row(page, /not an image/).count()).toBe(0);
     await page.getByRole("link", { name: /^Resolved/ }).click();
     await page.getByRole("link", { name: /not an image/ }).click();
@@ -175,7 +177,7 @@ describe("[K3] failures", () => {
       .click();
     await page.getByRole("button", { name: "Resolve" }).click();
     await dialog(page).getByRole("button", { name: "Resolve" }).click();
-    await page.getByText("It is resolved.").first().waitFor();
+    await page.locator(".toast").getByText("Resolved").first().waitFor();
     await page.getByRole("button", { name: "Reopen" }).click();
     await page.getByText("It is open again.").waitFor();
     const [group] = await own.hf.errors.list({ name: "resize-image" });
@@ -197,7 +199,7 @@ describe("[K3] failures", () => {
     await page.keyboard.press("Tab");
     await page.keyboard.type("100");
     await page.keyboard.press("Enter");
-    await page.getByText("It is ignored.").waitFor();
+    await page.locator(".toast").getByText("Ignored").waitFor();
     await expect.poll(() => row(page, /mailbox/).count()).toBe(0);
     await page.goto(`${own.url}/errors?state=ignored`);
     await row(page, /mailbox/)
@@ -277,7 +279,7 @@ describe("[K3] edits", () => {
     await page.getByRole("toolbar").getByRole("button", { name: "Edit" }).click();
     await dialog(page).getByLabel("Run").fill("tomorrow-ish");
     await dialog(page).getByRole("button", { name: "Preview" }).click();
-    await dialog(page).getByText("is no time").waitFor();
+    await dialog(page).getByText("is not a time").waitFor();
     await dialog(page).getByLabel("Run").fill("2h");
     await dialog(page).getByLabel("Queue").fill("mail-slow");
     await dialog(page).getByLabel("Priority").fill("5");
@@ -337,7 +339,7 @@ describe("[K3] facets", () => {
     const names = page.getByRole("navigation", { name: "Names among these jobs" });
     await queues.getByRole("link", { name: "mail 39" }).waitFor();
     await names.getByRole("link", { name: "charge-card 24" }).waitFor();
-    await page.getByRole("slider", { name: /Attempts that ended/ }).waitFor();
+    await page.getByRole("slider", { name: /Attempts ended/ }).waitFor();
     await shot(page, "facets");
     await accessible(page);
     await queues.getByRole("link", { name: "mail 39" }).click();

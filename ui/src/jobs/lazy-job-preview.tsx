@@ -2,7 +2,7 @@
 import { Act } from "../kit/actions.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { showDialog } from "../kit/dialogs.tsx";
-import type { JobPreview as PeekOf } from "./job-preview.tsx";
+import type { JobPreview as PreviewOf } from "./job-preview.tsx";
 import { actionsColumn, type Column } from "../kit/table.tsx";
 
 interface PreviewedJob {
@@ -10,7 +10,7 @@ interface PreviewedJob {
   readonly name: string;
 }
 
-const JobPreview = lazily<Parameters<typeof PeekOf>[0]>(
+const JobPreview = lazily<Parameters<typeof PreviewOf>[0]>(
   async () => (await import("./job-preview.tsx")).JobPreview,
   () => (
     <div class="dialog" role="status">
@@ -21,8 +21,8 @@ const JobPreview = lazily<Parameters<typeof PeekOf>[0]>(
 
 export const previewColumn: Column<PreviewedJob> = actionsColumn((job) => (
   <Act
-    verb="Peek"
-    on={`at ${job.name}`}
+    verb="Preview"
+    on={job.name}
     needs="view"
     icon="search"
     bare

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { showDialog } from "./dialogs.tsx";
+import { InfoDialog, showDialog } from "./dialogs.tsx";
 import { toast } from "./toasts.tsx";
 
 /**
@@ -38,19 +38,9 @@ function CopyByHand({ text, close }: { text: string; close: () => void }) {
   const field = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => field.current?.select(), []);
   return (
-    <div class="dialog">
-      <header>
-        <h2>Not copied</h2>
-      </header>
-      <div class="content">
-        <p>The browser does not allow copying here. The text is selected: press Ctrl C or ⌘ C.</p>
-        <textarea ref={field} class="input mono" rows={6} readOnly value={text} aria-label="Text to copy" />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Close
-        </button>
-      </footer>
-    </div>
+    <InfoDialog title="Not copied" close={close}>
+      <p>The browser does not allow copying here. The text is selected: press Ctrl C or ⌘ C.</p>
+      <textarea ref={field} class="input mono" rows={6} readOnly value={text} aria-label="Text to copy" />
+    </InfoDialog>
   );
 }

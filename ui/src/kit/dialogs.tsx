@@ -1,6 +1,6 @@
 // Dialogs over the page, newest on top. The focus moves in and returns on close.
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, Ref } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { attempt, type Undo } from "./toasts.tsx";
 
@@ -119,17 +119,47 @@ function Confirm({
       </header>
       <div class="content">
         <div>{text}</div>
-        {typed !== undefined && (
-          <label class="field">
-            <span>
-              Type <b class="mono">{typed}</b> to confirm
-            </span>
-            <input ref={input} class="input" autocomplete="off" spellcheck={false} />
-          </label>
-        )}
+        {typed !== undefined && <ConfirmingWord word={typed} input={input} />}
       </div>
       <DialogButtons verb={verb} danger={danger} close={close} />
     </form>
+  );
+}
+
+/** A dialog without a form. */
+export function InfoDialog({
+  title,
+  close,
+  children,
+}: {
+  title: string;
+  close: () => void;
+  children: ComponentChildren;
+}) {
+  return (
+    <div class="dialog">
+      <header>
+        <h2 class="clip">{title}</h2>
+      </header>
+      <div class="content">{children}</div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Close
+        </button>
+      </footer>
+    </div>
+  );
+}
+
+/** The field in which `word` must be typed to confirm. */
+export function ConfirmingWord({ word, input }: { word: string; input: Ref<HTMLInputElement> }) {
+  return (
+    <label class="field">
+      <span>
+        Type <b class="mono">{word}</b> to confirm
+      </span>
+      <input ref={input} class="input" autocomplete="off" spellcheck={false} />
+    </label>
   );
 }
 

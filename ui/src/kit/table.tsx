@@ -6,7 +6,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Query } from "../data/live-query.ts";
 import { params, setParams } from "../data/router.ts";
 import type { Action, Actions } from "./actions.tsx";
-import { showDialog } from "./dialogs.tsx";
+import { InfoDialog, showDialog } from "./dialogs.tsx";
 import type { IconName } from "./icons.tsx";
 import { RowMenu } from "./menu.tsx";
 import { Empty, Facts, Loaded } from "./panels.tsx";
@@ -289,19 +289,9 @@ function detailsOf<T>(
     icon: "columns",
     press: () =>
       showDialog(on, (close) => (
-        <div class="dialog">
-          <header>
-            <h2 class="clip">{on}</h2>
-          </header>
-          <div class="content">
-            <Facts of={all.filter(({ head }) => head !== "").map((one) => [one.head, one.cell(of, index)])} />
-          </div>
-          <footer>
-            <button type="button" class="button" onClick={close}>
-              Close
-            </button>
-          </footer>
-        </div>
+        <InfoDialog title={on} close={close}>
+          <Facts of={all.filter(({ head }) => head !== "").map((one) => [one.head, one.cell(of, index)])} />
+        </InfoDialog>
       )),
   };
 }

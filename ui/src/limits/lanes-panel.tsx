@@ -5,13 +5,13 @@ import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { href, params } from "../data/router.ts";
 import { type Actions, doing } from "../kit/actions.tsx";
-import { rate, rateOf, rateWords } from "../kit/format.ts";
+import { rate } from "../kit/format.ts";
 import { Field, openForm } from "../kit/forms.tsx";
 import { Ago, Count, dash, Gauge, nameClass, State } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { Listing, menuColumn, Pager } from "../kit/table.tsx";
 import { holdersOf } from "./queue-limits-panel.tsx";
-import { refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
+import { durationOf, DurationField, LimitFields, limitsOf, refreshingLimits } from "./temporary-limit.tsx";
 
 function laneActions(line: LaneLine, again: () => void): Actions {
   const { queue, lane, paused, running, tuned, rate } = line;
@@ -63,19 +63,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
       <>
         <p class="muted">Empty means no limit. Applies to this lane of {lane.queue} in every process.</p>
         <div class="grid two">
-          <Field
-            label="Concurrency"
-            name="concurrency"
-            inputMode="numeric"
-            defaultValue={lane.concurrency ?? ""}
-            placeholder="unlimited"
-          />
-          <Field
-            label="Rate"
-            name="rate"
-            defaultValue={lane.rate === null ? "" : rateWords(lane.rate)}
-            placeholder="100 per 1m"
-          />
+          <LimitFields of={lane} />
           <Field label="Weight" name="weight" inputMode="numeric" defaultValue={lane.weight} />
           <DurationField />
         </div>
@@ -83,8 +71,7 @@ function laneForm(lane: LaneLine, again: () => void): void {
     ),
     run: async (fields) => {
       await send("PATCH", `/lanes/${seg(lane.queue)}/${seg(lane.lane)}`, {
-        concurrency: fields.number("concurrency") ?? null,
-        rate: rateOf(fields.text("rate")),
+        ...limitsOf(fields),
         weight: fields.number("weight") ?? null,
         ...durationOf(fields),
       });

@@ -5,13 +5,20 @@ import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { href } from "../data/router.ts";
 import type { Action } from "../kit/actions.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
-import { clockTime, number, rate, rateOf, rateWords, shortId } from "../kit/format.ts";
-import { Field, openForm } from "../kit/forms.tsx";
+import { InfoDialog, showDialog } from "../kit/dialogs.tsx";
+import { clockTime, number, rate, shortId } from "../kit/format.ts";
+import { openForm } from "../kit/forms.tsx";
 import { Ago, Count, dash, Gauge, nameClass } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { Listing, menuColumn } from "../kit/table.tsx";
-import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
+import {
+  temporaryLimitChanges,
+  durationOf,
+  DurationField,
+  LimitFields,
+  limitsOf,
+  refreshingLimits,
+} from "./temporary-limit.tsx";
 
 type QueueUse = LimitUse["queues"][number];
 
@@ -142,27 +149,14 @@ function queueForm(queue: QueueUse, again: () => void): void {
       <>
         <p class="muted">Empty means no limit. Takes effect in every process within seconds.</p>
         <div class="grid two">
-          <Field
-            label="Concurrency over the cluster"
-            name="concurrency"
-            inputMode="numeric"
-            defaultValue={queue.concurrency ?? ""}
-            placeholder="unlimited"
-          />
-          <Field
-            label="Rate"
-            name="rate"
-            defaultValue={queue.rate === null ? "" : rateWords(queue.rate)}
-            placeholder="100 per 1m"
-          />
+          <LimitFields of={queue} />
           <DurationField />
         </div>
       </>
     ),
     run: async (fields) => {
       await send("PATCH", `/queues/${seg(queue.name)}`, {
-        concurrency: fields.number("concurrency") ?? null,
-        rate: rateOf(fields.text("rate")),
+        ...limitsOf(fields),
         ...durationOf(fields),
       });
       return "Limits saved";
@@ -190,41 +184,31 @@ function Holders({ queue, lane, close }: { queue: string; lane: string | null; c
     { sign: "overview" },
   );
   return (
-    <>
-      <header>
-        <h2>Holders of {lane ?? queue}</h2>
-      </header>
-      <div class="content">
-        <Listing
-          query={query}
-          rows={({ jobs }) => jobs}
-          rowKey={({ id }: JobLine) => id}
-          empty={{ icon: "check", title: "No holders", text: <p>No job runs under this limit.</p> }}
-          columns={[
-            {
-              head: "Job",
-              cell: ({ id, name }) => (
-                <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
-                  {name} <span class="mono muted">{shortId(id)}</span>
-                </a>
-              ),
-            },
-            { head: "Lane", from: "medium", cell: ({ lane: of }) => of ?? dash },
-            {
-              head: "Worker",
-              class: "mono muted",
-              from: "medium",
-              cell: ({ workerId }) => shortId(workerId ?? "—"),
-            },
-            { head: "Running for", num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
-          ]}
-        />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Close
-        </button>
-      </footer>
-    </>
+    <InfoDialog title={`Holders of ${lane ?? queue}`} close={close}>
+      <Listing
+        query={query}
+        rows={({ jobs }) => jobs}
+        rowKey={({ id }: JobLine) => id}
+        empty={{ icon: "check", title: "No holders", text: <p>No job runs under this limit.</p> }}
+        columns={[
+          {
+            head: "Job",
+            cell: ({ id, name }) => (
+              <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
+                {name} <span class="mono muted">{shortId(id)}</span>
+              </a>
+            ),
+          },
+          { head: "Lane", from: "medium", cell: ({ lane: of }) => of ?? dash },
+          {
+            head: "Worker",
+            class: "mono muted",
+            from: "medium",
+            cell: ({ workerId }) => shortId(workerId ?? "—"),
+          },
+          { head: "Running for", num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
+        ]}
+      />
+    </InfoDialog>
   );
 }

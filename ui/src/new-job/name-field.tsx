@@ -85,7 +85,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
           event.stopPropagation();
         }}
       />
-      <ul id="kind-names" role="listbox" aria-label="Known names" hidden={!shown}>
+      <ul id="kind-names" role="listbox" aria-label="Suggestions" hidden={!shown}>
         {fits.map(({ name, hint }, i) => (
           <li
             key={name}

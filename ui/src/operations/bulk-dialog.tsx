@@ -24,7 +24,7 @@ import { DiffView } from "../code/diff-view.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Failure } from "../kit/panels.tsx";
 import { JobStateOf } from "../kit/labels.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
+import { ConfirmingWord, showDialog } from "../kit/dialogs.tsx";
 import { toast } from "../kit/toasts.tsx";
 
 export function mayDo(action: BulkVerb): boolean {
@@ -225,14 +225,7 @@ function Bulk({
                 <span>a second</span>
               </label>
             )}
-            {typed !== null && (
-              <label class="field">
-                <span>
-                  Type <b class="mono">{typed}</b> to confirm
-                </span>
-                <input ref={input} class="input" autocomplete="off" spellcheck={false} />
-              </label>
-            )}
+            {typed !== null && <ConfirmingWord word={typed} input={input} />}
           </>
         )}
       </div>

@@ -210,7 +210,7 @@ function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine):
     by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",
     state === null ? "no longer stored" : state,
   ];
-  if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its slot`);
+  if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its occurrence`);
   if (ranMs !== null) parts.push(`ran ${duration(ranMs)}`);
   if (attempt !== null && attempt > 1) parts.push(`attempt ${attempt}`);
   return `${instant(at)}: ${parts.filter((part) => part !== "").join(", ")}`;

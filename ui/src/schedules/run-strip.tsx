@@ -27,7 +27,7 @@ export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["run
 
 function wordsOf({ at, state, lateMs, ranMs }: ScheduleRuns["runs"][string][number]): string {
   const said = [state === null ? "no longer stored" : state];
-  if (lateMs !== null) said.push(`started ${duration(lateMs)} after its slot`);
+  if (lateMs !== null) said.push(`started ${duration(lateMs)} after its occurrence`);
   if (ranMs !== null) said.push(`ran ${duration(ranMs)}`);
   return `${instant(at)}: ${said.join(", ")}`;
 }

@@ -4,7 +4,7 @@ import { get, seg, send } from "../data/api.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 import { go } from "../data/router.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
+import { InfoDialog, showDialog } from "../kit/dialogs.tsx";
 import { Backfill } from "./backfill-dialog.tsx";
 import { editSchedule, NextSlots } from "./schedule-form.tsx";
 
@@ -80,25 +80,11 @@ export function nextRuns(schedule: ScheduleLine): Action {
     needs: "view",
     icon: "calendar",
     press: () =>
-      showDialog(`Next runs of ${name}`, (close) => <NextRuns schedule={schedule} close={close} />),
+      showDialog(`Next runs of ${name}`, (close) => (
+        <InfoDialog title={`Next runs of ${name}`} close={close}>
+          <p class="muted small">Time zone: {schedule.timezone ?? "UTC"}</p>
+          <NextSlots name={name} />
+        </InfoDialog>
+      )),
   };
-}
-
-function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
-  return (
-    <div class="dialog">
-      <header>
-        <h2>Next runs of {schedule.name}</h2>
-      </header>
-      <div class="content">
-        <p class="muted small">Time zone: {schedule.timezone ?? "UTC"}</p>
-        <NextSlots name={schedule.name} />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          Close
-        </button>
-      </footer>
-    </div>
-  );
 }
