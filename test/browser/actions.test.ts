@@ -46,7 +46,7 @@ describe("one job", () => {
     await page.getByRole("button", { name: "Cancel" }).click();
     await page.getByRole("dialog").getByText("The handler is asked to stop").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("Cancel requested").waitFor();
+    await page.locator(".toast").getByText("Cancel requested").waitFor();
   });
 
   test("a run is paused and resumed, by the mouse and by one key, and terminated", async () => {

@@ -82,9 +82,9 @@ const screens = [
 async function withDeeds(page: Page): Promise<void> {
   await page.goto(`${home.url}/queues`);
   await choose(page, `${long}.${long}`, "Pause");
-  await page.getByText("mail paused").waitFor();
+  await page.locator(".toast").getByText("paused").waitFor();
   await choose(page, `${long}.${long}`, "Resume");
-  await page.getByText("is resumed.").waitFor();
+  await page.locator(".toast").getByText("resumed").waitFor();
 }
 
 async function listOf(page: Page, path: string): Promise<void> {

@@ -110,7 +110,7 @@ test("[K2] the palette pauses a queue, retries its dead after a preview, and fin
   await page.getByRole("heading", { name: "Retry 1 job?" }).waitFor();
   await page.keyboard.press("Escape");
   await ask("night");
-  await page.getByRole("option", { name: "nightly schedule" }).click();
+  await page.getByRole("option", { name: "nightly schedule", exact: true }).click();
   await page.getByRole("heading", { name: "nightly", level: 1 }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();

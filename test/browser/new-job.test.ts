@@ -128,7 +128,7 @@ describe("[K3] a new job", () => {
     await dialog(page).getByText("Whom to write to").waitFor();
     // What is not there is needed: no library's words for it.
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await dialog(page).getByText("Required").waitFor();
+    await dialog(page).getByText("Required", { exact: true }).waitFor();
     expect(
       await dialog(page)
         .getByText(/undefined/)

@@ -256,7 +256,7 @@ test("limits: reset a breaker, change and drain a budget, pause, reset and drop 
   await page.getByText("Budget drained").waitFor();
   expect((await budgets.list())[0]!.tokens).toBeLessThan(20);
   await choose(page.getByRole("region", { name: "Lanes", exact: true }), "acme/eu", "Pause");
-  await page.getByText("acme/eu paused").waitFor();
+  await page.locator(".toast").getByText("acme/eu paused").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: true }]);
   await lanes.set("tenants", "acme/eu", { concurrency: 9 });
   const inLanes = page.getByRole("region", { name: "Lanes", exact: true });

@@ -160,8 +160,8 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   await page.getByRole("heading", { name: "3 occurrences" }).waitFor();
   await accessible(page);
   const before = await home.hf.jobs.count({ name: "weekly-digest" });
-  await page.getByRole("button", { name: "Make 3 jobs" }).click();
-  await page.getByText("3 jobs made.").waitFor();
+  await page.getByRole("button", { name: "Create 3 jobs" }).click();
+  await page.getByText("3 jobs created").waitFor();
   expect(await home.hf.jobs.count({ name: "weekly-digest" })).toBe(before + 3);
 });
 

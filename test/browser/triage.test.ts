@@ -179,7 +179,7 @@ describe("[K3] failures", () => {
     await dialog(page).getByRole("button", { name: "Resolve" }).click();
     await page.locator(".toast").getByText("Resolved").first().waitFor();
     await page.getByRole("button", { name: "Reopen" }).click();
-    await page.getByText("It is open again.").waitFor();
+    await page.locator(".toast").getByText("Reopened").waitFor();
     const [group] = await own.hf.errors.list({ name: "resize-image" });
     expect(group).toMatchObject({ state: "open", note: "fixed in 2.4.1 <b>really</b>" });
   });
@@ -217,7 +217,7 @@ describe("[K3] failures", () => {
     expect(await own.hf.jobs.count({ name: "send-mail", state: "dead" })).toBe(0);
     await page.keyboard.press("j");
     await page.keyboard.press("o");
-    await page.getByText("It is open again.").waitFor();
+    await page.locator(".toast").getByText("Reopened").waitFor();
     for (const [path, text] of [
       ["?state=ignored", "No ignored failures"],
       ["?state=resolved", "No resolved failures"],
@@ -286,7 +286,7 @@ describe("[K3] edits", () => {
     await accessible(page);
     await shot(page, "edit");
     await dialog(page).getByRole("button", { name: "Preview" }).click();
-    await dialog(page).getByText("run in 2h, into queue mail-slow, with priority 5").waitFor();
+    await dialog(page).getByText("run in 2h, to queue mail-slow, with priority 5").waitFor();
     await dialog(page)
       .getByText(/^31 will change; skipped: (1 running, 9 ended|9 ended, 1 running)\.$/)
       .waitFor();

@@ -65,7 +65,7 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
       : oldest < version
         ? `It needs code v${version}. Workers have ${there}; older ones skip it.`
         : newest > version && run
-          ? `This run began with v${version} of its code, and workers now have ${there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.`
+          ? `This run began with code v${version}; workers now have ${there}. Recorded steps are replayed in the new code. “holdfast check” tests that without side effects.`
           : null;
   if (text === null) return null;
   return (

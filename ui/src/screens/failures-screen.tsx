@@ -34,7 +34,7 @@ const tabs: readonly { name: string; state: string | null; holds: (group: ErrorG
 
 /** Groupings; null: by failure group. */
 const sides = [
-  [null, "Failure group"],
+  [null, "Group"],
   ["kind", "Name"],
   ["queue", "Queue"],
   ["worker", "Worker"],

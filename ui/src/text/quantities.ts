@@ -14,6 +14,7 @@ export function plural(n: number, one: string, many = `${one}s`): string {
 
 /** A duration as an axis mark: "5 s", not "5.0 s". */
 export function durationMark(ms: number): string {
+  if (ms === 0) return "0";
   return ms >= 1_000 && ms < 10_000 && ms % 1_000 === 0 ? `${ms / 1_000} s` : duration(ms);
 }
 
