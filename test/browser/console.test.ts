@@ -186,7 +186,7 @@ describe("[K3] words in the search", () => {
     // Asked of the page: the driver may hear of its new address much later.
     const asked = async (): Promise<Record<string, string>> =>
       Object.fromEntries(new URLSearchParams(await page.evaluate<string>("location.search")));
-    await expect.poll(asked, { timeout: 10_000 }).toEqual({
+    await expect.poll(asked).toEqual({
       payload: "user.id:3",
       name: "charge-card",
       attempt: ">=1",

@@ -135,7 +135,7 @@ function Name({ schedule }: { schedule: ScheduleLine }) {
       ))}
       {schedule.job !== null && (
         <span class="sub">
-          makes{" "}
+          creates{" "}
           {
             <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
               {schedule.job}

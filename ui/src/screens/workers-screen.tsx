@@ -20,15 +20,15 @@ const HostCharts = lazily(
   () => null,
 );
 
-/** What each upkeep task does. */
+/** Upkeep tasks by their work; the server's names are internal. */
 const dutyWords: Readonly<Record<string, string>> = {
-  bury: "takes over jobs of dead workers, reverts expired temporary limits",
-  forget: "aggregates and deletes old metrics",
-  minute: "reports queues without workers, measures the database",
-  prune: "deletes jobs after their retention",
-  sample: "measures the database",
-  tidy: "maintains the tables",
-  unserved: "reports queues without workers",
+  bury: "Take over jobs of dead workers, revert expired temporary limits",
+  forget: "Aggregate and delete old metrics",
+  minute: "Report queues without workers, measure the database",
+  prune: "Delete jobs after their retention",
+  sample: "Measure the database",
+  tidy: "Maintain the tables",
+  unserved: "Report queues without workers",
 };
 
 function useWorkers(): Query<WorkerList> {
@@ -75,12 +75,7 @@ export function WorkersScreen() {
             columns={[
               {
                 head: "Upkeep task",
-                cell: ({ name }) => (
-                  <>
-                    <b>{name}</b>
-                    <span class="sub">{dutyWords[name] ?? ""}</span>
-                  </>
-                ),
+                cell: ({ name }) => dutyWords[name] ?? name,
               },
               {
                 head: "Last done by",
@@ -294,8 +289,8 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
               {name}
             </button>{" "}
             {duties.length > 0 && (
-              <span class="tag" title={`Last ran these upkeep tasks: ${duties.join(", ")}`}>
-                <Icon name="star" size={11} /> {plural(duties.length, "duty", "duties")}
+              <span class="tag" title={duties.map((duty) => dutyWords[duty] ?? duty).join("; ")}>
+                <Icon name="star" size={11} /> {plural(duties.length, "upkeep task")}
               </span>
             )}
             {failed > 0 && (
