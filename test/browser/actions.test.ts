@@ -217,7 +217,7 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
 
   await page.goto(`${home.url}/workers`);
   await choose(page, "web-1", "Quiet");
-  await page.getByText("Worker is quiet").waitFor();
+  await page.locator(".toast").getByText("Worker is quiet").waitFor();
   await page.getByRole("cell", { name: "quiet", exact: true }).waitFor();
   await accessible(page);
   expect((await home.hf.workers.list()).map(({ quietAt }) => quietAt === null)).toEqual([false]);

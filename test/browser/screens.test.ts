@@ -263,13 +263,13 @@ test("limits: reset a breaker, change and drain a budget, pause, reset and drop 
   await shot(page, "limits-lanes");
   await choose(inLanes, "acme/eu", "Reset");
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
-  await page.getByText("has the code's limits").waitFor();
+  await page.getByText("acme/eu reset").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([
     { paused: true, concurrency: 2, tuned: false },
   ]);
   await choose(inLanes, "acme/eu", "Drop");
   await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
-  await page.getByText("What was set of acme/eu is removed.").waitFor();
+  await page.getByText("acme/eu: settings removed").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: false, tuned: false }]);
 });
 

@@ -36,7 +36,7 @@ export class JobRows {
   #state: Rows = { jobs: [], next: null, error: null, loading: false, fresh: none, gone: new Set() };
   readonly #ask: (asked: Asked, signal: AbortSignal) => Promise<JobList>;
   readonly #tell: (rows: Rows) => void;
-  /** Of the pending page; a new first page cancels it. */
+  /** Identifies the pending page; a new first page cancels it. */
   #paging = new AbortController();
   #looking: AbortController | null = null;
 
