@@ -156,7 +156,7 @@ describe("[K3] a new job", () => {
     await to.fill("zoe@example.org");
     await member(page, "seats").fill("3");
     await to.press("Enter");
-    await page.getByText("Enqueued", { exact: true }).waitFor();
+    await page.locator(".toast").getByText("Enqueued", { exact: true }).waitFor();
     expect(JSON.parse(await stored("send-invite"))).toEqual({
       to: "zoe@example.org",
       seats: 3,
@@ -230,7 +230,7 @@ describe("[K3] a new job", () => {
     await member(page, "accessToken").fill("tok_new");
     await warning.waitFor({ state: "detached" });
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await page.getByText("Enqueued", { exact: true }).waitFor();
+    await page.locator(".toast").getByText("Enqueued", { exact: true }).waitFor();
     expect(JSON.parse(await stored("send-invite"))).toMatchObject({ accessToken: "tok_new" });
   });
 
@@ -244,7 +244,7 @@ describe("[K3] a new job", () => {
     expect(await dialog(page).getByRole("button", { name: "Form", exact: true }).count()).toBe(0);
     await dialog(page).getByLabel("Input (JSON)").fill('{"n": 12345678901234567890, "x": 1.50}');
     await dialog(page).getByRole("button", { name: "Enqueue" }).click();
-    await page.getByText("Enqueued", { exact: true }).waitFor();
+    await page.locator(".toast").getByText("Enqueued", { exact: true }).waitFor();
     expect(await stored("plain")).toBe('{"n":12345678901234567890,"x":1.5}');
   });
 
