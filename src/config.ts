@@ -6,7 +6,6 @@
 import type { AnyJob } from "./jobs/define-job.ts";
 import type { Holdfast } from "./holdfast.ts";
 import type { OpenOptions } from "./open-options.ts";
-import type { Brand } from "./dashboard/appearance/brand.ts";
 import type { Schedule } from "./schedules/define-schedule.ts";
 import type { WorkOptions } from "./worker/worker.ts";
 
@@ -31,8 +30,6 @@ export interface HoldfastConfig {
   readonly schedules?: readonly Schedule[] | undefined;
   /** Where `holdfast work` serves /health, /ready, /latency and /metrics. Default: nowhere. */
   readonly server?: { readonly port: number; readonly host?: string | undefined } | undefined;
-  /** How `holdfast dashboard` is called and looks. */
-  readonly dashboard?: { readonly brand?: Brand | undefined } | undefined;
   /** Called once the client is open, before anything runs: middleware, listeners. */
   readonly setup?: ((hf: Holdfast) => unknown) | undefined;
   /** Told what a worker process serves when it starts (a service registry, say). It is never waited for, and may fail. */

@@ -1,7 +1,7 @@
 // The page: built into dist/dashboard/page, beside the compiled handler that serves it. Relative addresses, because the
 // handler puts the base path in at run time; no inline script or style, because the content security policy allows none.
 // Texts are packed here, once and as small as they get, so that no server has to do it for each asker.
-import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
@@ -28,20 +28,10 @@ function packed(): Plugin {
   };
 }
 
-/** The texts of this version, for who translates them: beside the page, and not served. */
-function catalogue(): Plugin {
-  return {
-    name: "catalogue",
-    apply: "build",
-    writeBundle: ({ dir = "" }) =>
-      copyFileSync(fileURLToPath(new URL("strings/en.json", import.meta.url)), join(dir, "../strings.json")),
-  };
-}
-
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
   base: "./",
-  plugins: [packed(), catalogue()],
+  plugins: [packed()],
   build: {
     outDir: fileURLToPath(new URL("../dist/dashboard/page", import.meta.url)),
     emptyOutDir: true,

@@ -1,20 +1,16 @@
 /**
  * Records the changes of commands in the audit trail, like the dashboard, by `cli:<user>@<host>`.
  *
- * Invariants: an entry is written after its change; a call without effect writes none; a revertible change is recorded with the
- * values before and after, so that the dashboard can revert it; inputs of jobs and data of signals are never recorded. If an entry
- * cannot be written, standard error says so, and the change stays.
+ * Invariants: an entry is written after its change; a call without effect writes none; inputs of jobs and data of signals are never
+ * recorded. If an entry cannot be written, standard error says so, and the change stays.
  * Not here: bulk actions by filter, whose operation writes its own entries (operate/operations.ts).
  */
 import { hostname, userInfo } from "node:os";
-import { standing } from "../operate/audit/standings.ts";
-import { subjectOf } from "../operate/audit/undo.ts";
 import type { Holdfast } from "../index.ts";
 import { storable } from "../operate/operations.ts";
-import { describeFailure } from "../operate/index.ts";
+import { describeFailure, operatorOf } from "../operate/index.ts";
 import type { Context } from "./command-context.ts";
 import { oneLine } from "./text.ts";
-import { operatorOf } from "../operate/operator.ts";
 
 /** The actor of this process, for the audit trail and for decisions about failures. */
 export const ACTOR = `cli:${userName()}@${hostname()}`;
@@ -27,8 +23,6 @@ export interface Act<T> {
   readonly target: string | readonly string[];
   readonly outcome: string | ((result: T) => string);
   readonly details?: Readonly<Record<string, unknown>> | ((result: T) => Readonly<Record<string, unknown>>);
-  /** The changed settings, for a change of limits. */
-  readonly keys?: readonly string[];
 }
 
 /**
@@ -39,25 +33,12 @@ export interface Act<T> {
  */
 export async function acting<T>(ctx: Context, hf: Holdfast, act: Act<T>, run: () => Promise<T>): Promise<T> {
   const targets = typeof act.target === "string" ? [act.target] : act.target;
-  const stand = (): Promise<unknown[]> =>
-    Promise.all(targets.map((target) => standingOf(hf, act, target).catch(() => undefined)));
-  const before = await stand();
   const result = await run();
   if (result === false || result === 0) return result;
-  const after = await stand();
   const outcome = typeof act.outcome === "string" ? act.outcome : act.outcome(result);
-  const said = typeof act.details === "function" ? act.details(result) : act.details;
-  for (const [i, target] of targets.entries()) {
-    const stood =
-      before[i] === undefined || after[i] === undefined ? {} : { before: before[i], after: after[i] };
-    const details = { ...said, ...stood };
-    await record(ctx, hf, {
-      action: act.action,
-      target,
-      outcome,
-      ...(Object.keys(details).length === 0 ? {} : { details }),
-    });
-  }
+  const details = typeof act.details === "function" ? act.details(result) : act.details;
+  const said = details === undefined || Object.keys(details).length === 0 ? {} : { details };
+  for (const target of targets) await record(ctx, hf, { action: act.action, target, outcome, ...said });
   return result;
 }
 
@@ -83,12 +64,6 @@ export async function record(
       ),
     );
   }
-}
-
-async function standingOf<T>(hf: Holdfast, { action, keys = [] }: Act<T>, target: string): Promise<unknown> {
-  const subject = subjectOf(action);
-  if (subject === null) return undefined;
-  return standing(operatorOf(hf), subject, { action, target, keys });
 }
 
 function userName(): string {

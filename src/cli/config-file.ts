@@ -12,18 +12,7 @@ import { checkOptions, isPlainObject } from "../values/options.ts";
 
 const names = ["ts", "mts", "js", "mjs"].map((ending) => `holdfast.config.${ending}`);
 const levelsUp = 4;
-const keys = [
-  "url",
-  "passwordEnv",
-  "open",
-  "jobs",
-  "work",
-  "schedules",
-  "setup",
-  "manifest",
-  "server",
-  "dashboard",
-];
+const keys = ["url", "passwordEnv", "open", "jobs", "work", "schedules", "setup", "manifest", "server"];
 
 export interface LoadedConfig {
   /** Null without a config. */
@@ -68,7 +57,6 @@ export async function loadConfig(
     throw bad(`${path} must export a config: export default defineConfig({ … }); got ${shown(config)}.`);
   try {
     checkOptions(config, keys, path);
-    checkOptions(config["dashboard"], ["brand"], `dashboard of ${path}`);
   } catch (error) {
     throw isHoldfastError(error) ? bad(error.message, error) : error;
   }

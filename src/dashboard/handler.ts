@@ -15,18 +15,16 @@ import { fileURLToPath } from "node:url";
 import { isHoldfastError, shown, UsageError } from "../errors.ts";
 import type { AuditEntry } from "../operate/browse.ts";
 import { Operations, storable } from "../operate/operations.ts";
-import { dressOf } from "./appearance/brand.ts";
 import { parseExact } from "../values/exact-numbers.ts";
 import { checkOptions } from "../values/options.ts";
 import { Assets } from "./appearance/assets.ts";
-import { badgeOf, checkLabel } from "./appearance/badge.ts";
+import { checkLabel, labelColors } from "./appearance/label.ts";
 import { ApiError, errorResponse, json, readJson, secured } from "./http.ts";
 import { checkDatabases, dashboardOfMany, type Databases, type Shared } from "./databases.ts";
 import { Doctor } from "./api/doctor.ts";
 import type { Permission } from "./api/contract.ts";
-import { AUDIT_ID, READ_AT } from "./api/headers.ts";
+import { READ_AT } from "./api/headers.ts";
 import { inTime } from "./live/deadline.ts";
-import { checkLanguage } from "./appearance/language.ts";
 import { openapi } from "./api/openapi.ts";
 import { Pulse } from "./live/pulse.ts";
 import { Writable } from "./live/writable.ts";
@@ -40,7 +38,6 @@ import { match, type Route, type RouteContext } from "./routes/table.ts";
 import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/security.ts";
 import { type Followed, Stream } from "./live/stream.ts";
 import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
-import { undoOf } from "../operate/audit/undo.ts";
 import type { AnyJob, Holdfast } from "../index.ts";
 import { isClient, isJob, operatorOf, viewing } from "../operate/index.ts";
 
@@ -57,8 +54,6 @@ const optionNames = [
   "label",
   "labelColor",
   "traceLink",
-  "brand",
-  "language",
   "jobs",
   "maxBody",
 ];
@@ -104,10 +99,7 @@ export function dashboardWith(
   const gate = shared?.gate ?? new Gate(given.auth, () => env.clock.monotonic());
   const basePath = checkBasePath(given.basePath);
   const redactor = new Redactor(given.redact);
-  const assets = new Assets(directory, {
-    dress: dressOf(given.brand),
-    language: checkLanguage(given.language),
-  });
+  const assets = new Assets(directory);
   const pace = new PaceReader(store.series, env.clock);
   const stream = new Stream({
     read: () => viewing(() => readOverview(store, pace)),
@@ -122,7 +114,7 @@ export function dashboardWith(
   const writable = new Writable(store, env.clock);
   const readOnly = async (): Promise<boolean> => given.readOnly === true || !(await writable.now());
   const label = checkLabel(given.label);
-  const badge = badgeOf(given.labelColor);
+  const colors = labelColors(given.labelColor);
   const traceLink = checkTraceLink(given.traceLink);
   const maxBody = given.maxBody ?? mebibyte;
   const jobs = checkJobs(given.jobs);
@@ -136,7 +128,7 @@ export function dashboardWith(
     definitions: () => new Set([...jobs.keys(), ...definitions.keys()]),
     readOnly,
     label,
-    labelColor: badge?.paper ?? null,
+    labelColor: colors?.paper ?? null,
     redactor,
     operations,
     stream,
@@ -162,10 +154,9 @@ export function dashboardWith(
         {
           basePath,
           label,
-          badge,
+          labelColors: colors,
           traceLink,
           database: shared?.database ?? null,
-          brand: assets.brand(basePath),
           auth: gate.publicShell ? "token" : "page",
         },
         request.headers,
@@ -222,7 +213,6 @@ export function dashboardWith(
       if (route.permission !== null) await need(route.permission, () => resource("cluster"));
       throw error;
     });
-    const kept: { readonly id: number; readonly undoable: boolean }[] = [];
     const context: RouteContext = {
       ...common,
       request,
@@ -236,11 +226,7 @@ export function dashboardWith(
       may,
       need,
       about,
-      audit: async (action, target, outcome, details, undoes) => {
-        const { written, entry } = await audit(who, { action, target, outcome, details, undoes });
-        if (entry !== null) kept.push(entry);
-        return written;
-      },
+      audit: (action, target, outcome, details) => audit(who, { action, target, outcome, details }),
     };
     const run = async (): Promise<Response | object> => {
       if (route.permission !== null) await need(route.permission);
@@ -249,15 +235,7 @@ export function dashboardWith(
     const readAt = { [READ_AT]: String(env.clock.now()) };
     const result = await (route.write === true || probe ? run() : inTime(env.clock, run));
     if (result instanceof Response) return result;
-    if (!write) return json(result, 200, readAt);
-    // Of several entries one alone would be taken back.
-    const [done, ...others] = kept;
-    const offered =
-      done?.undoable === true &&
-      others.length === 0 &&
-      // It has happened: whatever the site's own `authorize` throws now must not deny it.
-      (await may("audit:view", () => resource("audit", String(done.id))).catch(() => false));
-    return json(result, 200, offered ? { [AUDIT_ID]: String(done.id) } : {});
+    return json(result, 200, write ? {} : readAt);
   }
 
   /** What somebody may do, asked of what a route is about; that is read once, and only where somebody decides by it. */
@@ -335,7 +313,7 @@ export function dashboardWith(
         if (!(await maySee(permission))) throw new ApiError("FORBIDDEN", `This needs ${permission}.`);
       },
       about: () => about(),
-      audit: async () => true,
+      audit: async () => {},
     };
     const { may, need, about } = asks(who, asked, route, () => context);
     if (route.permission !== null) await need(route.permission);
@@ -351,33 +329,23 @@ export function dashboardWith(
 
   async function audit(
     who: Identity,
-    entry: Pick<AuditEntry, "action" | "target" | "outcome"> & {
-      details: unknown;
-      undoes: number | undefined;
-    },
-  ): Promise<{
-    /** False: what it undoes was undone already. */
-    readonly written: boolean;
-    readonly entry: { readonly id: number; readonly undoable: boolean } | null;
-  }> {
-    const { action, target, outcome, details, undoes } = entry;
+    entry: Pick<AuditEntry, "action" | "target" | "outcome"> & { details: unknown },
+  ): Promise<void> {
+    const { action, target, outcome, details } = entry;
     try {
-      const stored: AuditEntry = {
+      await store.insight.addAudit({
         actor: storable(who.name, 200),
         action,
         target: target === null ? null : storable(target, 500),
         outcome,
         details: details === undefined ? null : storable(JSON.stringify(details), 4_000),
-      };
-      const id = await store.insight.addAudit(undoes === undefined ? stored : { ...stored, undoes });
-      return { written: id !== null, entry: id === null ? null : { id, undoable: undoOf(stored) !== null } };
+      });
     } catch (error) {
       // It has happened; that the trail has a gap must be known to somebody.
       settings.logger.error(
         { error, actor: who.name, action, target, outcome },
         "an action of the dashboard is missing on the audit trail",
       );
-      return { written: true, entry: null };
     }
   }
 

@@ -6,7 +6,6 @@ import "../supported-node.ts"; // first
 // Mounting it: one function from Request to Response.
 export { dashboard } from "./handler.ts";
 export type { DashboardHandler, DashboardOptions } from "./handler.ts";
-export type { DashboardLanguage } from "./appearance/language.ts";
 export type { DashboardDatabase, Databases } from "./databases.ts";
 
 // For node:http, Express, Fastify.
@@ -21,5 +20,4 @@ export type { DashboardServer, ServeOptions } from "./serve.ts";
 export type { Auth, AuthAnswer, Authorize, Role, User } from "./access/security.ts";
 export type { Permission } from "./api/contract.ts";
 export type { Resource } from "./api/resource.ts";
-export type { Brand } from "./appearance/brand.ts";
 export type { Redact, RedactPlace } from "./access/redact.ts";

@@ -1,6 +1,4 @@
 /** What `dashboard` takes, and what it gives. */
-import type { Brand } from "./appearance/brand.ts";
-import type { DashboardLanguage } from "./appearance/language.ts";
 import type { Redact } from "./access/redact.ts";
 import type { Auth, Authorize } from "./access/security.ts";
 import type { AnyJob } from "../index.ts";
@@ -35,17 +33,10 @@ export interface DashboardOptions {
   readonly origins?: readonly string[] | undefined;
   /** Shown on every screen, such as "production". */
   readonly label?: string | undefined;
-  /** The label's colour: red, orange, yellow, green, blue, violet, pink, grey, or "#rrggbb". Ink that can be read is chosen for it. */
+  /** red, orange, yellow, green, blue, violet, pink or grey. */
   readonly labelColor?: string | undefined;
-  /** A name, a logo, a colour, corners and a font of your own. */
-  readonly brand?: Brand | undefined;
   /** Where a job's trace is seen, such as "https://jaeger.example.org/trace/{traceId}": a link on its page. */
   readonly traceLink?: string | undefined;
-  /**
-   * The page's language: `{ tag: "de", strings: { Retry: "Wiederholen" } }`. Dates, times and numbers follow the tag; what has no
-   * translation stays English. `holdfast/dashboard/strings.json` has every text.
-   */
-  readonly language?: DashboardLanguage | undefined;
   /**
    * Definitions, with or without handlers, besides those that this process works on: a new job is checked against their
    * schemas, gets their key, lane and queue, and has a form.

@@ -85,8 +85,6 @@ export async function serve(
       "label",
       "labelColor",
       "traceLink",
-      "brand",
-      "language",
       "jobs",
       "maxBody",
     ],

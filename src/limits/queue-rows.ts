@@ -141,7 +141,7 @@ export class Queues implements QueueStore {
       // Nobody pressed anything at this moment: the trail says what the pause came of.
       for (const target of paused) {
         const entry = { actor: "holdfast", action: "queues.drain", target, outcome: "paused", details: null };
-        yield { name: "addAudit", params: { now, ...entry, undoes: null } };
+        yield { name: "addAudit", params: { now, ...entry } };
       }
       return paused;
     });

@@ -168,7 +168,7 @@ async function goBack(store: Store, row: OverrideRow): Promise<void> {
 }
 
 /** Restores values that `queueStands`, `laneStands` or `budgetStands` read. */
-export async function putBack(
+async function putBack(
   store: Store,
   { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
 ): Promise<void> {

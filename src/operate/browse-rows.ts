@@ -16,12 +16,12 @@
 import { queueSettings } from "../limits/queue-settings.ts";
 import { statSync } from "node:fs";
 import type {
+  AuditEntry,
   AuditLine,
   BatchFilter,
   BatchPage,
   CappedCount,
   DatabaseHealth,
-  ErrorDecision,
   ErrorGroup,
   ErrorGroupDetail,
   ErrorGroupFilter,
@@ -36,7 +36,6 @@ import type {
   JobSummary,
   LineTally,
   RunFilter,
-  RunOutline,
   RunPage,
   RunningLine,
   RunSummary,
@@ -65,7 +64,7 @@ import { byAttention, errorGroup, jobsByCause } from "../observe/failure-group-r
 import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./job-rows.ts";
 import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "../observe/failure-rows.ts";
-import { type ErrorGroupChange, triageState } from "../observe/failure-decision.ts";
+import type { ErrorGroupChange } from "../observe/failure-decision.ts";
 import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "../limits/queue-counts.ts";
 import { extras, flag, maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
 
@@ -84,8 +83,6 @@ const GROUP_SCAN = 10_000;
 const TROUBLED_SCAN = 4_000;
 const LINES_BUDGET = 40_000;
 /** Runs of a kind that are looked at for one with steps, and steps of it. */
-const RUNS_BACK = 5;
-const OUTLINE = 500;
 /** Runs that one look asks for at a time, and in all. */
 const RUN_PIECE = 100;
 const MOST_RUNS = 1_000;
@@ -540,16 +537,6 @@ export class SqlInsight implements Insight {
       );
   }
 
-  async outline({ queue, name }: Parameters<Insight["outline"]>[0]): Promise<RunOutline | null> {
-    const filter: InsightFilter = { states: ["done"], queues: [queue], names: [name] };
-    const { jobs } = await this.browse(filter, { limit: RUNS_BACK, cursor: null });
-    for (const { id } of jobs) {
-      const rows = await this.#driver.read({ name: "stepOutline", params: { id, limit: OUTLINE } });
-      if (rows.length > 0) return { id, steps: rows.map(outlined) };
-    }
-    return null;
-  }
-
   lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }> {
     return tallyLines(this.#driver, this.#cursor, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
   }
@@ -693,20 +680,11 @@ export class SqlInsight implements Insight {
     }));
   }
 
-  async decision(group: string): Promise<ErrorDecision | null> {
-    const { causes, now } = await this.#causes.rows({ ids: [group], names: null });
-    const [cause] = causes;
-    if (cause === undefined || now === null) return null;
-    const { at, untilAt, untilCount, note, link } = cause;
-    return { state: triageState(cause, { ...cause, now }), at, untilAt, untilCount, note, link };
-  }
-
-  async addAudit(entry: Parameters<Insight["addAudit"]>[0]): Promise<number | null> {
+  addAudit(entry: AuditEntry): Promise<void> {
     const now = this.#driver.now();
-    return this.#driver.transaction("addAudit", function* (): Script<number | null> {
-      const [added] = yield { name: "addAudit", params: { now, ...entry, undoes: entry.undoes ?? null } };
+    return this.#driver.transaction("addAudit", function* (): Script<void> {
+      yield { name: "addAudit", params: { now, ...entry } };
       yield { name: "dropAudit", params: { now } };
-      return added === undefined ? null : number(added, "id");
     });
   }
 
@@ -725,8 +703,6 @@ export class SqlInsight implements Insight {
       target: maybeText(row, "target"),
       outcome: text(row, "outcome"),
       details: maybeText(row, "details"),
-      undoes: maybeNumber(row, "undoes"),
-      undoneBy: maybeNumber(row, "undone_by"),
     }));
   }
 
@@ -873,10 +849,6 @@ export function stillOpen(step: string, begun: string, ended: string): string {
 /** A sleep, and the pause before a step's next try, are meant: what is due since then has stood still since then. */
 function heldSince({ kind, since, until }: NonNullable<RunSummary["at"]>): number {
   return until !== null && (kind === "sleep" || kind === "step") ? Math.max(since, until) : since;
-}
-
-function outlined(row: Row): RunOutline["steps"][number] {
-  return { ...named(row), place: maybeNumber(row, "place"), given: number(row, "given") };
 }
 
 function named(row: Row): { readonly name: string; readonly kind: StepKind } {

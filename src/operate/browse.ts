@@ -274,19 +274,6 @@ export interface AuditEntry {
 export interface AuditLine extends AuditEntry {
   readonly id: number;
   readonly at: number;
-  /** The entry whose action this one took back. */
-  readonly undoes: number | null;
-  /** The entry that took this one back. */
-  readonly undoneBy: number | null;
-}
-
-/** What stands about a cause of failures. */
-export interface ErrorDecision extends Pick<
-  ErrorGroup,
-  "state" | "untilAt" | "untilCount" | "note" | "link"
-> {
-  /** When it was decided; null: never. */
-  readonly at: number | null;
 }
 
 /** How the database is. */
@@ -310,18 +297,6 @@ export interface DatabaseHealth {
     readonly rows: number | null;
     readonly deadRows: number | null;
     readonly vacuumedAt: number | null;
-  }[];
-}
-
-/** The steps of a run that ended well: what they were called and when, and nothing that they gave. */
-export interface RunOutline {
-  readonly id: string;
-  /** In the order in which they were asked for. */
-  readonly steps: readonly {
-    readonly name: string;
-    readonly kind: StepKind;
-    readonly place: number | null;
-    readonly given: number;
   }[];
 }
 
@@ -442,8 +417,6 @@ export interface Insight {
   runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage>;
   /** Newest first; how far each is, is counted up to a bound. */
   batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage>;
-  /** The newest run of a kind in a queue that ended well and had steps, among its newest few; null: there is none in reach. */
-  outline(of: { readonly queue: string; readonly name: string }): Promise<RunOutline | null>;
   /** Live jobs by queue and kind: of all, or of these queues and kinds alone, which then have the bounds to themselves. */
   lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }>;
   /** What runs, by queue and kind: a few looks, where `lines` counts everything. */
@@ -467,10 +440,7 @@ export interface Insight {
       settings: QueueSettings;
     }[]
   >;
-  /** What was decided about a cause, by its own row alone; null: nothing is kept of it. */
-  decision(group: string): Promise<ErrorDecision | null>;
-  /** Its id; null: what it undoes was undone already, and nothing was written. */
-  addAudit(entry: AuditEntry & { readonly undoes?: number }): Promise<number | null>;
+  addAudit(entry: AuditEntry): Promise<void>;
   /** Newest first; all of it, or what was done to one thing. */
   audit(page: {
     readonly limit: number;

@@ -30,7 +30,6 @@ export { NO_SETTINGS } from "../limits/rules/no-settings.ts";
 export { isQuiet, takesJobs } from "../limits/serving.ts";
 
 // Measurements and failures.
-export { commonFields } from "../observe/common-fields.ts";
 export { TRIAGE_STATES } from "../observe/failure-decision.ts";
 export { checkBy, checkGroup, checkTriageState, isGroup } from "../observe/failure-groups.ts";
 export { checkLevel, LOG_LEVELS } from "../observe/job-log.ts";

@@ -397,7 +397,6 @@ export const STATEMENTS = {
   inspect: "reads",
   walkRuns: "reads",
   runSteps: "reads",
-  stepOutline: "reads",
   tallyLines: "reads",
   tallyRunning: "reads",
   lineNames: "reads",

@@ -22,15 +22,15 @@ describe("one job", () => {
   test("retry, run now, cancel and delete from the inspector", async () => {
     const page = await home.open(`/jobs/${filled.ids.cancelled}`);
     await page.getByRole("button", { name: "Retry" }).click();
-    await page.getByText("It runs again.").waitFor();
+    await page.locator(".toast").getByText("Retried").waitFor();
     await page.goto(`${home.url}/jobs/${filled.ids.scheduled}`);
     await page.getByRole("button", { name: "Run now" }).click();
-    await page.getByText("It is due now.").waitFor();
+    await page.locator(".toast").getByText("Due now").waitFor();
     await page.goto(`${home.url}/jobs/${filled.ids.ready}`);
     await page.getByRole("button", { name: "Cancel" }).click();
     await accessible(page);
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("It is cancelled.").waitFor();
+    await page.locator(".toast").getByText("Cancelled").waitFor();
     await page.getByRole("button", { name: "Delete" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Not now" }).click();
     expect((await home.hf.jobs.get(filled.ids.ready))?.state).toBe("cancelled");
@@ -44,9 +44,9 @@ describe("one job", () => {
     const page = await home.open(`/jobs/${filled.ids.running}`);
     await page.getByText(/has been running attempt 1/).waitFor();
     await page.getByRole("button", { name: "Cancel" }).click();
-    await page.getByRole("dialog").getByText("Its handler is asked to stop").waitFor();
+    await page.getByRole("dialog").getByText("The handler is asked to stop").waitFor();
     await page.getByRole("dialog").getByRole("button", { name: "Cancel" }).click();
-    await page.getByText("It was asked to stop.").waitFor();
+    await page.locator(".toast").getByText("Cancel requested").waitFor();
   });
 
   test("a run is paused and resumed, by the mouse and by one key, and terminated", async () => {
@@ -63,17 +63,17 @@ describe("one job", () => {
     await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
     const page = await home.open(`/jobs/${id}`);
     await page.getByRole("button", { name: "Pause", exact: true }).click();
-    await page.getByText("It is paused.").waitFor();
+    await page.locator(".toast").getByText("Paused").waitFor();
     await page.getByText("The job was paused (by user). It continues when it is resumed.").waitFor();
     await accessible(page);
     await page.keyboard.press("p");
-    await page.getByText("It goes on.").waitFor();
+    await page.locator(".toast").getByText("Resumed").waitFor();
     await expect.poll(async () => (await home.hf.jobs.get(id))?.waitsFor, eventually).toBe("signal");
     await page.getByRole("button", { name: "Terminate" }).click();
-    await page.getByRole("dialog").getByText("none of its steps is undone").waitFor();
+    await page.getByRole("dialog").getByText("Its steps are not compensated").waitFor();
     await accessible(page);
     await page.getByRole("dialog").getByRole("button", { name: "Terminate" }).click();
-    await page.getByText("It has ended.").waitFor();
+    await page.locator(".toast").getByText("Terminated").waitFor();
     expect((await home.hf.jobs.get(id))?.state).toBe("cancelled");
     await worker.stop();
   });
@@ -99,14 +99,14 @@ describe("one job", () => {
     const newer = home.hf.work([versioned(5, "drift")], { queues: { drift: 1 } });
     await newer.ready;
     await page.reload();
-    await page.getByText("This run began with v3 of its code, and workers now have v5").waitFor();
+    await page.getByText("This run began with code v3; workers now have v5").waitFor();
     await accessible(page);
     await shot(page, "drift");
     await newer.stop();
     const older = home.hf.work([versioned(2, "drift")], { queues: { drift: 1 } });
     await older.ready;
     await page.reload();
-    await page.getByText("It needs v3 of its code, and workers have v2").waitFor();
+    await page.getByText("It needs code v3; workers have v2").waitFor();
     await older.stop();
   });
 
@@ -115,10 +115,10 @@ describe("one job", () => {
     await page.getByRole("button", { name: "New job" }).click();
     await page.getByRole("dialog").waitFor();
     await accessible(page);
-    await page.getByLabel("Name").fill("plain");
+    await page.getByRole("combobox", { name: "Name" }).fill("plain");
     await page.getByLabel("Input (JSON)").fill("{ nonsense");
     await page.getByRole("button", { name: "Enqueue" }).click();
-    await page.getByText("The input is not JSON.").waitFor();
+    await page.getByText("The input is not valid JSON.").waitFor();
     await page.getByLabel("Input (JSON)").fill('{"from":"the page"}');
     await page.getByLabel("Delay").fill("1h");
     await page.getByRole("button", { name: "Enqueue" }).click();
@@ -126,7 +126,7 @@ describe("one job", () => {
     const { jobs } = await home.hf.jobs.list({ name: "plain" });
     expect(jobs[0]).toMatchObject({ input: { from: "the page" }, state: "scheduled" });
     await page.getByRole("button", { name: "Copy as new" }).click();
-    expect(await page.getByLabel("Name").inputValue()).toBe("plain");
+    expect(await page.getByRole("combobox", { name: "Name" }).inputValue()).toBe("plain");
     expect(await page.getByLabel("Input (JSON)").inputValue()).toContain("the page");
   });
 });
@@ -171,9 +171,9 @@ test("deleting all that match needs the word typed, and follows the filter", asy
     Array.from({ length: 70 }, (_, n) => ({ job: plain, input: { n }, queue: n < 60 ? "a" : "b" })),
   );
   const page = await some.open("/jobs?queue=a");
-  await page.getByLabel("Choose all on this page").check();
-  await page.getByText("50 jobs chosen").waitFor();
-  await page.getByRole("button", { name: "Choose all 60 that match" }).click();
+  await page.getByLabel("Select all on this page").check();
+  await page.getByText("50 jobs selected").waitFor();
+  await page.getByRole("button", { name: "Select all 60 matching" }).click();
   await accessible(page);
   await page.getByRole("toolbar").getByRole("button", { name: "Delete" }).click();
   await page.getByRole("heading", { name: "Delete 60 jobs?" }).waitFor();
@@ -189,7 +189,7 @@ test("deleting all that match needs the word typed, and follows the filter", asy
 test("queues: pause, resume, settings; holds: set and clear; workers: quiet, resume, stop", async () => {
   const page = await home.open("/queues");
   await choose(page, "mail", "Pause");
-  await page.getByText("mail is paused.").waitFor();
+  await page.getByText("mail paused").waitFor();
   await expect
     .poll(async () => (await home.hf.queues.list()).find(({ name }) => name === "mail")?.paused, eventually)
     .toBe(true);
@@ -201,7 +201,7 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
   await page.getByLabel("Slots of each worker").fill("3");
   await page.getByLabel("Keep done jobs").fill("2d");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The settings hold in every process.").waitFor();
+  await page.getByText("Settings saved").waitFor();
   await page.getByText("2 d", { exact: true }).waitFor();
 
   await page.goto(`${home.url}/limits`);
@@ -213,11 +213,11 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
   await page.getByText("the API sleeps").waitFor();
   expect(await home.hf.holds.list()).toMatchObject([{ name: "night", queues: ["mail", "media"] }]);
   await page.getByRole("button", { name: "Clear night" }).click();
-  await page.getByText("Nothing is held").waitFor();
+  await page.getByText("No holds").waitFor();
 
   await page.goto(`${home.url}/workers`);
   await choose(page, "web-1", "Quiet");
-  await page.getByText("It takes no more jobs until it is resumed.").waitFor();
+  await page.locator(".toast").getByText("Worker is quiet").waitFor();
   await page.getByRole("cell", { name: "quiet", exact: true }).waitFor();
   await accessible(page);
   expect((await home.hf.workers.list()).map(({ quietAt }) => quietAt === null)).toEqual([false]);
@@ -229,7 +229,7 @@ test("queues: pause, resume, settings; holds: set and clear; workers: quiet, res
   await choose(page, "web-1", "Stop");
   filled.letGo();
   await page.getByRole("dialog").getByRole("button", { name: "Stop" }).click();
-  await page.getByRole("heading", { name: "No worker is running" }).waitFor();
+  await page.getByRole("heading", { name: "No workers" }).waitFor();
 });
 
 test("live: what another client does is seen without a reload, and pausing stops that", async () => {
@@ -320,8 +320,8 @@ test("read-only and a viewer's page offer nothing that would be refused", async 
   const page = await shown.open("/jobs");
   await page.getByText("read-only").waitFor();
   expect(await page.getByRole("button", { name: "New job" }).count()).toBe(0);
-  await page.getByRole("checkbox", { name: /Choose plain/ }).check();
-  await page.getByText("1 job chosen").waitFor();
+  await page.getByRole("checkbox", { name: /Select plain/ }).check();
+  await page.getByText("1 job selected").waitFor();
   expect(
     await page
       .getByRole("toolbar")
@@ -347,7 +347,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("j");
   await keys.press("j");
   await keys.press("x");
-  await page.getByText("1 job chosen").waitFor();
+  await page.getByText("1 job selected").waitFor();
   await keys.press("c");
   await page.getByRole("heading", { name: "Cancel 1 job?" }).waitFor();
   await page.getByRole("button", { name: "Cancel 1" }).and(page.locator(":enabled")).waitFor();
@@ -365,7 +365,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("Enter");
   await page.getByText("Cancelled at").first().waitFor();
   await keys.press("r");
-  await page.getByText("It runs again.").waitFor();
+  await page.locator(".toast").getByText("Retried").waitFor();
 
   await keys.press("Control+k");
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();
@@ -381,7 +381,7 @@ test("by keyboard alone: go, find, move, choose, act, confirm", async () => {
   await keys.press("?");
   await page.getByRole("heading", { name: "Keyboard and settings" }).waitFor();
   await accessible(page);
-  await page.getByLabel("Single keys do things").uncheck();
+  await page.getByLabel("Single-key shortcuts").uncheck();
   await keys.press("Escape");
   await keys.press("g");
   await keys.press("q");
@@ -407,7 +407,7 @@ test("settings: times as dates, and how often what is live is asked for", async 
   const page = await home.open("/jobs");
   await page.getByText(/ago$/).first().waitFor();
   await page.keyboard.press("?");
-  await page.getByLabel("Times as dates, not as ages").check();
+  await page.getByLabel("Show times as dates").check();
   await page.getByLabel("Live updates").selectOption("60");
   await accessible(page);
   await page.getByRole("button", { name: "Close" }).click();

@@ -82,9 +82,9 @@ const screens = [
 async function withDeeds(page: Page): Promise<void> {
   await page.goto(`${home.url}/queues`);
   await choose(page, `${long}.${long}`, "Pause");
-  await page.getByText("is paused.").waitFor();
+  await page.locator(".toast").getByText("paused").waitFor();
   await choose(page, `${long}.${long}`, "Resume");
-  await page.getByText("is resumed.").waitFor();
+  await page.locator(".toast").getByText("resumed").waitFor();
 }
 
 async function listOf(page: Page, path: string): Promise<void> {
@@ -213,7 +213,7 @@ test("[K3] the menu of a row is used by the keyboard alone, and gives the focus 
   expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Actions for digest");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
-  await page.getByRole("dialog").getByText("In the time of Europe/London.").waitFor();
+  await page.getByRole("dialog").getByText("Time zone: Europe/London").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("Actions for digest");

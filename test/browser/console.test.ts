@@ -90,10 +90,10 @@ describe("[K3] operations", () => {
     const page = await own.open("/errors");
     await choose(row(page, /the bank refused/), /^Actions for/, "Retry all");
     await dialog(page).getByRole("heading", { name: "Retry 21 jobs?" }).waitFor();
-    const rate = dialog(page).getByLabel("At most so many jobs a second");
+    const rate = dialog(page).getByLabel("Maximum jobs per second");
     await rate.fill("many");
     await dialog(page).getByRole("button", { name: "Retry 21" }).click();
-    await dialog(page).getByText("A rate is a whole number").waitFor();
+    await dialog(page).getByText("Enter a whole number of jobs per second").waitFor();
     await rate.fill("1");
     await accessible(page);
     await shot(page, "operation-dialog");
@@ -103,7 +103,7 @@ describe("[K3] operations", () => {
       .waitFor();
     await shot(page, "operation-running");
     await dialog(page).getByRole("button", { name: "Pause" }).click();
-    await dialog(page).getByRole("button", { name: "Go on" }).waitFor();
+    await dialog(page).getByRole("button", { name: "Continue" }).waitFor();
     await accessible(page);
     await dialog(page).getByRole("button", { name: "Close" }).click();
     await page.keyboard.press("g");
@@ -114,7 +114,7 @@ describe("[K3] operations", () => {
       .last()
       .waitFor();
     const before = (await own.hf.jobs.count({ state: "ready" })) + 1;
-    await choose(row(page, /Retry dead jobs named charge-card/), "Retry", "Go on");
+    await choose(row(page, /Retry dead jobs named charge-card/), "Retry", "Continue");
     await expect
       .poll(() => own.hf.jobs.count({ state: "ready" }), { timeout: 20_000 })
       .toBeGreaterThanOrEqual(before);
@@ -154,7 +154,7 @@ describe("[K3] words in the search", () => {
     const page = await home.open("/jobs");
     await page.getByText("33 jobs shown").waitFor();
     const field = page.getByRole("combobox", { name: "Find jobs" });
-    const words = page.getByRole("listbox", { name: "What could be typed" });
+    const words = page.getByRole("listbox", { name: "Suggestions" });
     await page.keyboard.press("/");
     await page.keyboard.press("ArrowDown");
     await words.getByRole("option", { name: /^attempt:/ }).waitFor();
@@ -210,7 +210,7 @@ describe("[K3] words in the search", () => {
     await page.getByRole("button", { name: "Remove the filter payload.user.id" }).click();
     await page.getByText("21 jobs shown of 21").waitFor();
     const narrow = await home.open("/jobs?attempt=%3E9&payload=user.id:3", { width: 360, height: 760 });
-    await narrow.getByText("No job matches").waitFor();
+    await narrow.getByText("No matching jobs").waitFor();
     await narrow.getByRole("combobox", { name: "Find jobs" }).fill("a");
     await narrow.getByRole("option", { name: /^attempt:/ }).waitFor();
     await fits(narrow);
@@ -234,21 +234,21 @@ describe("[K3] windows of time", () => {
       await page.mouse.up();
     };
     await drag(0.5, 0.95);
-    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    await page.getByRole("button", { name: "Reset to the last hour" }).waitFor();
     const { from, to } = asked();
     expect(Number(from)).toBeLessThan(spike);
     expect(Number(to)).toBeGreaterThan(spike);
     expect((Number(to) - Number(from)) / MINUTE).toBeGreaterThan(20);
     expect((Number(to) - Number(from)) / MINUTE).toBeLessThan(35);
     await page.reload();
-    await page.getByRole("link", { name: "Those that died" }).waitFor();
+    await page.getByRole("link", { name: "Jobs that died in this time" }).waitFor();
     await page.waitForTimeout(400);
     await accessible(page);
     await shot(page, "spans-brushed");
     await page.emulateMedia({ colorScheme: "dark" });
     await accessible(page, ["color-contrast"]);
     await shot(page, "spans-dark");
-    await page.getByRole("link", { name: "Those that died" }).click();
+    await page.getByRole("link", { name: "Jobs that died in this time" }).click();
     expect(asked()).toEqual({ state: "dead", ended: `${from}..${Number(to) - 1}` });
     await page.getByRole("heading", { name: "Jobs", level: 1 }).waitFor();
     await page.getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d to/).waitFor();
@@ -272,12 +272,12 @@ describe("[K3] windows of time", () => {
     await page.keyboard.press("Shift+PageDown");
     expect(await chart.getAttribute("aria-valuetext")).toMatch(/^From \d\d:\d\d to \d\d:\d\d$/);
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Back to the last hour" }).click();
+    await page.getByRole("button", { name: "Reset to the last hour" }).click();
     expect(asked()).toEqual({});
     await page.getByRole("link", { name: "24 h", exact: true }).click();
     await page
-      .getByText("jobs in 24 min, last 24 h")
-      .or(page.getByText(/jobs in \d+ min.*, last 24 h/))
+      .getByText("jobs per 24 min, last 24 h")
+      .or(page.getByText(/jobs per \d+ min.*, last 24 h/))
       .first()
       .waitFor();
     // A click on what is done: the jobs that were.
@@ -341,7 +341,7 @@ describe("[K3] windows of time", () => {
     await page.keyboard.press("End");
     await page.keyboard.press("Shift+PageDown");
     await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Back to the last hour" }).waitFor();
+    await page.getByRole("button", { name: "Reset to the last hour" }).waitFor();
     const narrow = await home.open("/", { width: 360, height: 760 });
     await narrow.getByRole("slider", { name: /^Backlog by queue/ }).waitFor();
     await fits(narrow);
@@ -369,7 +369,7 @@ describe("[K3] windows of time", () => {
   test("a stretch of the strip above the jobs is a filter, dragged over or by the keyboard", async () => {
     const page = await home.open("/jobs?queue=billing");
     const asked = (): string | null => new URL(page.url()).searchParams.get("ended");
-    const strip = page.getByRole("slider", { name: /^Attempts that ended/ });
+    const strip = page.getByRole("slider", { name: /^Attempts ended/ });
     await strip.waitFor();
     const box = (await strip.boundingBox())!;
     await page.mouse.move(box.x + box.width * 0.5, box.y + 10);
@@ -386,7 +386,7 @@ describe("[K3] windows of time", () => {
     // In a terminal it is the same window, to the millisecond.
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
     await page.getByRole("button", { name: "Copy as command" }).click();
-    await page.getByText("Copied.").first().waitFor();
+    await page.getByText("Copied").first().waitFor();
     expect(await page.evaluate("navigator.clipboard.readText()")).toBe(
       `holdfast jobs list --queue billing --where ended:${new Date(from!).toISOString()}..${new Date(to!).toISOString()}`,
     );
@@ -400,10 +400,8 @@ describe("[K3] windows of time", () => {
     // A longer time of the filter's own is shown whole, in fewer bars; also where there is nothing else to choose.
     const since = spike - 20 * 60 * MINUTE;
     await page.goto(`${home.url}/jobs?queue=billing&name=charge-card&since=${since}`);
-    await page
-      .getByText(/^Attempts ended in the last 2\d h, also of jobs that were created before/)
-      .waitFor();
-    const bars = page.getByRole("slider", { name: /^Attempts that ended, each bar \d+ min/ });
+    await page.getByText(/^Attempts ended in the last 2\d h, including jobs created earlier/).waitFor();
+    const bars = page.getByRole("slider", { name: /^Attempts ended, \d+ min/ });
     await bars.focus();
     await page.keyboard.press("End");
     await page.keyboard.press("Enter");
@@ -420,7 +418,7 @@ describe("[K3] failures from other sides", () => {
     const page = await home.open("/errors");
     const sides = page.getByRole("navigation", { name: "Group by" });
     const lines: readonly [string, RegExp, Record<string, string>][] = [
-      ["Kind", /^charge-card 21/, { state: "dead", name: "charge-card" }],
+      ["Name", /^charge-card 21/, { state: "dead", name: "charge-card" }],
       ["Queue", /^billing 21/, { state: "dead", queue: "billing" }],
       ["Worker", /^\S+ 21/, {}],
       ["Version", /^charge-card, version 1 21/, { state: "dead", name: "charge-card" }],
@@ -454,8 +452,8 @@ describe("[K3] failures from other sides", () => {
     await page.getByRole("link", { name: /the bank refused/ }).click();
     await page.getByRole("button", { name: "Change and retry" }).click();
     await dialog(page).getByLabel("Patch (JSON)").fill("{ n: -1 }");
-    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
-    await dialog(page).getByText("The patch is not JSON.").waitFor();
+    await dialog(page).getByRole("button", { name: "Preview" }).click();
+    await dialog(page).getByText("The patch is not valid JSON.").waitFor();
     await dialog(page)
       .getByLabel("Patch (JSON)")
       .fill(
@@ -463,9 +461,9 @@ describe("[K3] failures from other sides", () => {
       );
     await accessible(page);
     await shot(page, "patch");
-    await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+    await dialog(page).getByRole("button", { name: "Preview" }).click();
     await dialog(page)
-      .getByText(/does not fit 3 of these 5/)
+      .getByText(/does not apply to 3 of these 5/)
       .waitFor();
     await accessible(page);
     await shot(page, "patch-dry");

@@ -18,9 +18,7 @@ test("[K2] a mistyped number is refused at its field, and no limit is lifted", a
   for (const wrong of ["1,000", "10x", "Infinity", "1e3"]) {
     await field.fill(wrong);
     await dialog(page).getByRole("button", { name: "Save" }).click();
-    await dialog(page)
-      .getByText(`“${wrong}” is not a number: write it in digits alone, such as 1000.`)
-      .waitFor();
+    await dialog(page).getByText(`“${wrong}” is not a number. Write digits only, such as 1000.`).waitFor();
     expect(await field.getAttribute("aria-invalid")).toBe("true");
     await field.and(page.locator(":focus")).waitFor();
   }
@@ -29,7 +27,7 @@ test("[K2] a mistyped number is refused at its field, and no limit is lifted", a
   expect((await own.hf.queues.list())[0]?.settings.concurrency).toBe(10);
   await field.fill("1000");
   await dialog(page).getByRole("button", { name: "Save" }).click();
-  await page.getByText("The limits hold in every process.").waitFor();
+  await page.getByText("Limits saved").waitFor();
   expect((await own.hf.queues.list())[0]?.settings.concurrency).toBe(1_000);
 });
 
@@ -55,9 +53,9 @@ test("[K2] a budget says when it gives again, is put back to the code's numbers,
   expect(await own.hf.budgets.list()).toMatchObject([{ name: "slack", limit: 6, tuned: false }]);
   expect(await offered(row, "slack")).toEqual(["Change", "Drain", "Remove"]);
   await choose(row, "slack", "Remove");
-  await dialog(page).getByText("What takes from it gets nothing until somebody sets it again.").waitFor();
+  await dialog(page).getByText("Jobs that use this budget get nothing until it is set again.").waitFor();
   await dialog(page).getByRole("button", { name: "Remove" }).click();
-  await page.getByText("No budget is set").waitFor();
+  await page.getByText("No budgets").waitFor();
   expect(await own.hf.budgets.list()).toEqual([]);
 });
 
@@ -74,10 +72,10 @@ test("[K2] only what was changed of a schedule counts as edited", async () => {
   const page = await own.open("/schedules");
   await choose(page, "nightly", "Edit");
   await dialog(page).getByRole("button", { name: "Save" }).click();
-  await dialog(page).getByText("Nothing is changed.").waitFor();
+  await dialog(page).getByText("Nothing to save.").waitFor();
   await dialog(page).getByLabel("Overlap").selectOption("skip");
   await dialog(page).getByRole("button", { name: "Save" }).click();
-  await page.getByText("The change survives restarts.").waitFor();
+  await page.getByText("Schedule saved").waitFor();
   expect((await own.hf.schedules.get("nightly"))?.edited).toEqual(["overlap"]);
   // What the code says later of the rest still counts.
   await own.hf.schedules.put({ ...schedule, cron: "0 4 * * *" });
@@ -99,7 +97,7 @@ test("[K2] a schedule is said in words; the editor says what a timing means whil
   await row.getByText("Every day at 03:00, UTC").waitFor();
   await row.getByText("queue slow is paused").waitFor();
   await choose(page, "nightly", "Edit");
-  const means = dialog(page).getByRole("status", { name: "What this means" });
+  const means = dialog(page).getByRole("status", { name: "Explanation" });
   await means.getByText("Every day at 03:00, UTC").waitFor();
   await dialog(page).getByLabel("Cron").fill("0 9 * * 1-5");
   await dialog(page).getByLabel("Time zone").fill("Europe/London");
@@ -114,7 +112,7 @@ test("[K2] a schedule is said in words; the editor says what a timing means whil
   await shot(page, "schedules");
   await page.goto(`${own.url}/schedules/nightly`);
   await page.getByText("Every day at 03:00, UTC").waitFor();
-  await page.getByText("What it makes waits: queue slow is paused.").waitFor();
+  await page.getByText("Its jobs will wait: queue slow is paused.").waitFor();
 });
 
 test("[K2] where the page shows UTC, a time that is typed is UTC, and is read back so", async () => {
@@ -134,13 +132,13 @@ test("[K2] where the page shows UTC, a time that is typed is UTC, and is read ba
     await page.keyboard.press("e");
     await dialog(page).getByLabel("Run").fill(typed);
     await dialog(page).getByRole("button", { name: "Change" }).click();
-    await page.getByText("It is changed.").waitFor();
+    await page.getByText("Changed").waitFor();
     expect((await own.hf.jobs.get(id))?.runAt?.getTime()).toBe(at);
   }
   await page.goto(`${own.url}/jobs`);
   await page.getByRole("checkbox").nth(1).check();
   await page.keyboard.press("e");
   await dialog(page).getByLabel("Run").fill(`${year}-07-01 08:00`);
-  await dialog(page).getByRole("button", { name: "Look what that does" }).click();
+  await dialog(page).getByRole("button", { name: "Preview" }).click();
   await dialog(page).getByText(`${year}-07-01 08:00:00 UTC`).first().waitFor();
 });

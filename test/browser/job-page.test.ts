@@ -102,9 +102,9 @@ describe.each([{ dark: false }, { dark: true }])("a step, dark: $dark", ({ dark 
     const node = graph.getByRole("button", { name: /^charge\s*step · done$/ });
     await node.click();
     const drawer = page.getByRole("dialog", { name: "Step charge" });
-    await drawer.getByText("went well").waitFor();
+    await drawer.getByText("succeeded").waitFor();
     await drawer
-      .getByText(/after the one before/)
+      .getByText(/after the previous one/)
       .first()
       .waitFor();
     await drawer.getByText('"charged"').waitFor();
@@ -174,7 +174,7 @@ test("[K3] the table of steps goes back to the first of 1,300, a page at a time"
 test("[K3] the history is read as lines, newest first, in pages", async () => {
   const page = await home.open(`/jobs/${long}`);
   await page.getByRole("link", { name: "Lines" }).click();
-  const lines = page.getByRole("region", { name: "Lines of the history" });
+  const lines = page.getByRole("region", { name: "History entries" });
   await lines.getByText('"name":"s1299"').waitFor();
   expect(await lines.locator("li").count()).toBe(100);
   await page.getByRole("button", { name: "Earlier lines" }).click();
@@ -194,7 +194,7 @@ test("[K3] what was done to a job is on its page, for who may see it", async () 
   expect(await events.locator("tbody tr").count()).toBe(1);
   await accessible(page);
   const other = await home.open(`/jobs/${run}?tab=events`, { dark: true, width: 390 });
-  await other.getByText("Nothing was done yet").waitFor();
+  await other.getByText("No actions yet").waitFor();
   await fits(other);
   await accessible(other);
   const viewer = await site({ auth: () => ({ name: "eve", role: "viewer" }) });
@@ -223,7 +223,7 @@ test.each([{ dark: false }, { dark: true }])(
   async ({ dark }) => {
     const page = await home.open(`/jobs/${wide}`, { dark });
     const input = page.getByRole("region", { name: "Input", exact: true }).last();
-    await page.getByText("fits its schema").waitFor();
+    await page.getByText("matches its schema").waitFor();
     const items = input.locator("summary").filter({ hasText: "big" });
     await items.waitFor();
     expect(await input.getByText("sku-0").count()).toBe(0);
@@ -239,7 +239,7 @@ test.each([{ dark: false }, { dark: true }])(
     expect(await bar.getAttribute("aria-valuenow")).toBe("25");
     await page.getByText("3 of 12").waitFor();
     const bad = await home.open(`/jobs/${misfit}`, { dark });
-    await bad.getByText("does not fit its schema").waitFor();
+    await bad.getByText("does not match its schema").waitFor();
     await accessible(bad);
   },
 );
@@ -248,7 +248,7 @@ test("[K3] copying works without the clipboard of safe origins, and says when it
   const page = await home.open(`/jobs/${run}`);
   await page.evaluate(`Object.defineProperty(navigator, "clipboard", { value: undefined })`);
   await page.getByRole("button", { name: "Copy the id" }).click();
-  await page.getByText("Copied.").waitFor();
+  await page.getByText("Copied").waitFor();
   await page.evaluate(`document.execCommand = () => false`);
   await page.getByRole("button", { name: "Copy the id" }).click();
   const dialog = page.getByRole("dialog", { name: "Copy" });
@@ -260,7 +260,7 @@ test("[K3] copying works without the clipboard of safe origins, and says when it
 
 test("[K3] a job is looked at from its list, by key and button, and the list stays", async () => {
   const page = await home.open("/jobs");
-  await page.getByRole("button", { name: "Peek at fails" }).click();
+  await page.getByRole("button", { name: "Preview fails" }).click();
   const drawer = page.getByRole("dialog", { name: "Job fails" });
   await drawer.getByText("charge failed").first().waitFor();
   await accessible(page);
@@ -271,10 +271,10 @@ test("[K3] a job is looked at from its list, by key and button, and the list sta
   await page.getByRole("dialog", { name: /^Job / }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/jobs");
   await page.getByRole("link", { name: "Open its page" }).click();
-  await page.getByRole("navigation", { name: "Of this job" }).waitFor();
+  await page.getByRole("navigation", { name: "Job views" }).waitFor();
   expect(await page.getByRole("dialog").count()).toBe(0);
   const narrow = await home.open("/jobs", { width: 360, dark: true });
-  await narrow.getByRole("button", { name: "Peek at fails" }).click();
+  await narrow.getByRole("button", { name: "Preview fails" }).click();
   await narrow.getByRole("dialog", { name: "Job fails" }).getByText("charge failed").first().waitFor();
   await fits(narrow);
   await accessible(narrow);
@@ -283,10 +283,10 @@ test("[K3] a job is looked at from its list, by key and button, and the list sta
 test("[K3] workflows that are stuck: how long is chosen, and the address keeps it", async () => {
   const page = await home.open("/workflows?view=slow");
   await page.getByText("No such run").waitFor();
-  await page.getByLabel("At one step for").selectOption("1h");
+  await page.getByLabel("At the same step for").selectOption("1h");
   expect(new URL(page.url()).searchParams.get("for")).toBe("1h");
   const asked = page.waitForRequest((request) => request.url().includes("at=86400000"));
-  await page.getByLabel("At one step for").selectOption("1d");
+  await page.getByLabel("At the same step for").selectOption("1d");
   await asked;
   await accessible(page);
 });
@@ -314,7 +314,7 @@ test("[J6] a job's page changes as the job does, without a request; a large inpu
   await followed;
   // What every page asks for when it opens, and this one.
   const opened = ["/about", "/me", "/recent", `/jobs/${id}`].concat(
-    ["history", "check", "expected"].map((part) => `/jobs/${id}/${part}`),
+    ["history", "check"].map((part) => `/jobs/${id}/${part}`),
   );
   await expect
     .poll(() => opened.filter((path) => !asked.includes(`/api/v1${path}`)), { timeout: 20_000 })
@@ -324,7 +324,7 @@ test("[J6] a job's page changes as the job does, without a request; a large inpu
   await state.getByText("running").waitFor();
   await hf.enqueue("elsewhere", {}, { delay: "1h" });
   await hf.jobs.pause(id);
-  await page.getByText("A pause was asked for").waitFor();
+  await page.getByText("Pause requested").waitFor();
   expect(asked.slice(before)).toEqual([]);
   // Its output is new, and so it is asked for; the input is there already.
   await lease!.done({ sent: "to the printer" });

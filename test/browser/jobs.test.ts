@@ -107,7 +107,7 @@ describe("[K2] live", () => {
     await failed.getByText("ada@example.org").waitFor();
     await shot(page, "jobs-failed");
     await page.getByRole("button", { name: "Columns" }).click();
-    await page.getByLabel(/beginning of the input/).uncheck();
+    await page.getByLabel(/First characters of each/).uncheck();
     await page.getByLabel("Priority").check();
     await page.getByRole("button", { name: "Done" }).click();
     await page.reload();
@@ -182,12 +182,15 @@ describe("[K2] what is typed", () => {
     await home.hf.enqueueMany([1, 2, 3].map((n) => ({ job: plain, input: { n } })));
     const page = await home.open("/jobs?queue=default");
     const field = page.getByRole("combobox", { name: "Find jobs" });
-    await page.getByRole("checkbox", { name: "Choose all on this page" }).check();
-    await page.getByRole("button", { name: "Choose all 3 that match" }).click();
+    await page.getByRole("checkbox", { name: "Select all on this page" }).check();
+    await page.getByRole("button", { name: "Select all 3 matching" }).click();
     for (const typed of ["since:30x", "until:tomorrow", "state:dead ended:>2h"]) {
       await field.fill(typed);
       await page.keyboard.press("Enter");
-      await page.getByRole("alert").getByText(/takes/).waitFor();
+      await page
+        .getByRole("alert")
+        .getByText(/expected/)
+        .waitFor();
       expect(new URL(page.url()).search).toBe("?queue=default");
       expect(await field.inputValue()).toBe(typed);
       expect(await page.getByRole("button", { name: "Delete", exact: true }).isDisabled()).toBe(true);
@@ -254,7 +257,7 @@ describe("[K2] what is typed", () => {
     await page.keyboard.press("Enter");
     await page
       .getByRole("alert")
-      .getByText("No job has an id that begins or ends in 0123456789ab.")
+      .getByText("No job has an id that begins or ends with 0123456789ab.")
       .waitFor();
     // What could be a part of an id is one if an id has it, and text if none has.
     await field.fill(ids[1]!.slice(0, -4));
@@ -268,7 +271,7 @@ describe("[K2] what is typed", () => {
     await page.goto(`${home.url}/jobs/${end}`);
     await page.waitForURL(`${home.url}/jobs/${ids[1]}`);
     await page.goto(`${home.url}/jobs/${ids[1]!.slice(0, 8)}`);
-    await page.getByRole("heading", { name: "Which job?" }).waitFor();
+    await page.getByRole("heading", { name: "Several jobs match" }).waitFor();
     await accessible(page);
     await shot(page, "job-matches");
     await page
@@ -305,7 +308,7 @@ test("[K2] terminating many needs the word typed; to whom an action could not be
   const jobs = await home.hf.enqueueMany([1, 2, 3].map((n) => ({ job: plain, input: { n } })));
   const ids = jobs.map(({ id }) => id);
   const page = await home.open("/jobs");
-  await page.getByRole("checkbox", { name: "Choose all on this page" }).check();
+  await page.getByRole("checkbox", { name: "Select all on this page" }).check();
   await page.getByRole("button", { name: "Terminate" }).click();
   const dialog = page.getByRole("dialog");
   const go = dialog.getByRole("button", { name: "Terminate 3" });
@@ -319,7 +322,7 @@ test("[K2] terminating many needs the word typed; to whom an action could not be
   await page.goto(`${home.url}/operations`);
   await page.getByText("1 refused").click();
   await page.getByRole("link", { name: ids[0]!.slice(-12) }).waitFor();
-  await page.getByText("has ended already").waitFor();
+  await page.getByText("already ended").waitFor();
   await accessible(page);
   await shot(page, "operations-refused");
 });

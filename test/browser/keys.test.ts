@@ -41,14 +41,14 @@ test("[K3] g leads to every screen; j, k and Enter go through its list; p pauses
   await page.getByRole("row", { name: /^digest/ }).waitFor();
   await page.keyboard.press("j");
   await page.keyboard.press("p");
-  await page.getByText("It makes no more jobs.").waitFor();
+  await page.getByText("Schedule paused").waitFor();
   expect((await home.hf.schedules.get("digest"))?.paused).toBe(true);
   await page
     .getByRole("row", { name: /^digest/ })
     .getByText("paused", { exact: true })
     .waitFor();
   await page.keyboard.press("P");
-  await page.getByText("It makes jobs again.").waitFor();
+  await page.getByText("Schedule resumed").waitFor();
   expect((await home.hf.schedules.get("digest"))?.paused).toBe(false);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "digest", level: 1 }).waitFor();
@@ -76,7 +76,7 @@ test("[K3] after g a key is a place or nothing: it never does what it does alone
   await page.getByRole("heading", { name: "Keyboard and settings" }).waitFor();
 });
 
-test("[K2] the palette pauses a queue, retries its dead after a look, and finds schedules and workers by name", async () => {
+test("[K2] the palette pauses a queue, retries its dead after a preview, and finds schedules and workers by name", async () => {
   const own = await site();
   const broken = defineJob({
     name: "broken",
@@ -99,18 +99,18 @@ test("[K2] the palette pauses a queue, retries its dead after a look, and finds 
     await page.keyboard.type(text);
   };
   await ask("pause mail");
-  await page.getByRole("option", { name: "Pause queue mail" }).waitFor();
+  await page.getByRole("option", { name: "Pause mail queue" }).waitFor();
   await accessible(page);
   await shot(page, "palette");
   await page.keyboard.press("Enter");
-  await page.getByText("mail is paused.").waitFor();
+  await page.getByText("mail paused").waitFor();
   await expect.poll(async () => (await own.hf.queues.list())[0]?.paused, { timeout: 20_000 }).toBe(true);
   await ask("retry mail");
-  await page.getByRole("option", { name: "Retry all dead of queue mail" }).click();
+  await page.getByRole("option", { name: "Retry dead mail queue" }).click();
   await page.getByRole("heading", { name: "Retry 1 job?" }).waitFor();
   await page.keyboard.press("Escape");
   await ask("night");
-  await page.getByRole("option", { name: "nightly schedule" }).click();
+  await page.getByRole("option", { name: "nightly schedule", exact: true }).click();
   await page.getByRole("heading", { name: "nightly", level: 1 }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox").and(page.locator(":focus")).waitFor();

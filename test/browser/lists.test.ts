@@ -17,18 +17,18 @@ beforeAll(async () => {
 }, 60_000);
 
 async function copied(page: Page): Promise<string> {
-  await page.getByText("Copied.").first().waitFor();
+  await page.getByText("Copied").first().waitFor();
   return page.evaluate("navigator.clipboard.readText()");
 }
 
 test("[K2] a view is saved by a name, outlives a reload, is found by the palette, and is forgotten", async () => {
   const page = await home.open("/jobs?state=dead&queue=billing");
-  await page.getByRole("button", { name: "Save this view" }).click();
+  await page.getByRole("button", { name: "Save view" }).click();
   await page.getByLabel("Name").fill("Unpaid <b>bills</b>");
   await accessible(page);
   await page.getByRole("dialog").getByRole("button", { name: "Save" }).click();
   await page.getByRole("link", { name: "Unpaid <b>bills</b>" }).waitFor();
-  expect(await page.getByRole("button", { name: "Save this view" }).count()).toBe(0);
+  expect(await page.getByRole("button", { name: "Save view" }).count()).toBe(0);
   await page.goto(`${home.url}/jobs`);
   await page.getByRole("link", { name: "Unpaid <b>bills</b>" }).click();
   await page.getByRole("button", { name: "Remove the filter queue" }).waitFor();
@@ -40,9 +40,9 @@ test("[K2] a view is saved by a name, outlives a reload, is found by the palette
   await page.keyboard.press("Enter");
   await page.getByRole("button", { name: "Remove the filter queue" }).waitFor();
   await accessible(page);
-  await page.getByRole("button", { name: "Forget the view Unpaid <b>bills</b>" }).click();
+  await page.getByRole("button", { name: "Delete the view Unpaid <b>bills</b>" }).click();
   await page.reload();
-  await page.getByRole("button", { name: "Save this view" }).waitFor();
+  await page.getByRole("button", { name: "Save view" }).waitFor();
   expect(await page.getByRole("link", { name: /Unpaid/ }).count()).toBe(0);
 });
 

@@ -35,7 +35,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await page.getByText("No worker serves transcode-video in queue media.").waitFor();
   await page.getByRole("row", { name: /media/ }).getByText("no worker").waitFor();
   await page
-    .getByRole("region", { name: "Queues that need a look" })
+    .getByRole("region", { name: "Queues that need attention" })
     .getByRole("link", { name: "media", exact: true })
     .click();
   await page.getByText('No live worker of queue "media" has a handler for "transcode-video".').waitFor();
@@ -52,8 +52,8 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   const cause = page.getByRole("row", { name: /the bank is closed/ });
   await cause.getByText("1,000").first().waitFor();
   for (;;) {
-    await choose(cause, /^Actions for/, "Try one");
-    await page.getByText("One of them runs again").first().waitFor();
+    await choose(cause, /^Actions for/, "Retry one");
+    await page.getByText("Retrying one job").first().waitFor();
     const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
     await end.first().waitFor();
     const said = await end.first().innerText();

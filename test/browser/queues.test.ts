@@ -91,9 +91,9 @@ describe("queues", () => {
       .toBe("10 per 500ms");
     await page.getByLabel("Concurrency over the cluster").fill("7");
     await page.getByLabel("Breaker").fill("5 failures, 1m");
-    await page.getByLabel("For how long").fill("2h");
+    await page.getByLabel("Duration").fill("2h");
     await page.getByRole("button", { name: "Save" }).click();
-    await page.getByText("The settings hold in every process.").waitFor();
+    await page.getByText("Settings saved").waitFor();
     const [known] = (await home.hf.queues.list()).filter(({ name }) => name === "mail");
     expect(known?.settings).toMatchObject({
       concurrency: 7,
@@ -149,7 +149,7 @@ describe("queues", () => {
 
   test("a queue's page says why nothing more runs, which lanes are fullest, and what each worker runs of it", async () => {
     const page = await home.open("/queues/tenants");
-    const why = page.getByRole("list", { name: "Why nothing runs" });
+    const why = page.getByRole("list", { name: "Why no job runs" });
     await why.getByText('Queue "tenants" is full: 3 of 3 run.').waitFor();
     await why.getByText(/^None of the 2 lanes with most jobs may start one/).waitFor();
     const lanes = page.getByRole("region", { name: "Fullest lanes" });

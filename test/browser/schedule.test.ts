@@ -76,11 +76,11 @@ describe.each([
   test("[K3] a schedule's screen shows how its runs went, fits, and pleases axe", async () => {
     const page = await home.open("/schedules/half-hourly", given);
     const history = page.getByRole("region", { name: "History" });
-    await history.getByText("How late it started").waitFor();
-    await page.getByText("in the time of Europe/Berlin").waitFor();
-    await history.getByText(/longest \d+ s, half below \d/).waitFor();
+    await history.getByText("Start delay").waitFor();
+    await page.getByText("time zone Europe/Berlin").waitFor();
+    await history.getByText(/maximum \d+ s, median \d/).waitFor();
     await history.getByText("run by hand").waitFor();
-    if (!("width" in given)) await history.getByText(/latest 1 min 35 s, .*; bars end at/).waitFor();
+    if (!("width" in given)) await history.getByText(/maximum 1 min 35 s, .*; bars end at/).waitFor();
     await shot(page, `schedule-${name.replaceAll(" ", "-")}`);
     await fits(page);
     // Each end looks different: by its sign, not only by its colour.
@@ -124,7 +124,7 @@ test("[K3] a run is chosen by the keyboard, said in words, and opened; so it is 
   await page.keyboard.press("ArrowLeft");
   await page.keyboard.press("ArrowLeft");
   expect(await runs.getAttribute("aria-valuetext")).toMatch(
-    /^\d{4}-.*: dead, started .+ after its slot, ran .+, attempt 3$/,
+    /^\d{4}-.*: dead, started .+ after its occurrence, ran .+, attempt 3$/,
   );
   expect(await page.locator(".run.on").count()).toBe(2);
   await page.keyboard.press("Enter");
@@ -134,7 +134,7 @@ test("[K3] a run is chosen by the keyboard, said in words, and opened; so it is 
   const third = page.locator(".columns").first().locator(".run").nth(93);
   await third.hover();
   const said = page.locator(".run-chart .said");
-  expect(await said.innerText()).toMatch(/: done, started .+ after its slot, ran /);
+  expect(await said.innerText()).toMatch(/: done, started .+ after its occurrence, ran /);
   await third.click();
   await page.getByText("Facts").waitFor();
   expect(page.url()).toContain(told[2]!.jobId);
@@ -181,10 +181,10 @@ test("[K3] what a schedule really did is shown: its slot, a backfill, a run by h
 
 test("[K3] a schedule without a run says why, and one that is not there says so", async () => {
   const paused = await home.open("/schedules/paused");
-  await paused.getByText("It is paused, and makes no jobs until it is resumed. Run now makes one.").waitFor();
+  await paused.getByText("Paused: creates no jobs until it is resumed. “Run now” creates one.").waitFor();
   await accessible(paused);
   const yearly = await home.open("/schedules/yearly");
-  await yearly.getByText(/Its first slot is in \d+ d, at \d{4}-01-01/).waitFor();
+  await yearly.getByText(/First occurrence in \d+ d, at \d{4}-01-01/).waitFor();
   await shot(yearly, "schedule-empty");
   const none = await home.open("/schedules/nowhere");
   await none.getByText("No such schedule").waitFor();

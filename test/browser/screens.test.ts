@@ -29,12 +29,12 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
     () => "/",
     [
       "Ready",
-      "Queues that need a look",
+      "Queues that need attention",
       "Top failures",
       "Throughput",
       "card 4242 was declined",
-      "Slowest kinds",
-      "Lately done by hand",
+      "Slowest jobs",
+      "Recent operator actions",
       "Died in 24 h",
       // One run waits for a signal.
       "and 1 waiting",
@@ -42,7 +42,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   ],
   ["jobs", () => "/jobs", ["Newest first", "fulfil-order", "Scheduled", "of "]],
   ["jobs, dead", () => "/jobs?state=dead", ["charge-card", "card 4242 was declined", "1 / 1"]],
-  ["scheduled", () => "/scheduled", ["the next one first", "weekly-digest"]],
+  ["scheduled", () => "/scheduled", ["next first", "weekly-digest"]],
   ["retries", () => "/retries", ["send-mail", "retrying", "ECONNREFUSED"]],
   [
     "inspector, dead",
@@ -65,7 +65,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   ["queues", () => "/queues", ["crawl", "billing", "paused", "held by session-expired"]],
   ["queue", () => "/queues/reports", ["build-report", "has been paused since", "Settings"]],
   ["schedules", () => "/schedules", ["0 9 * * 1", "Mondays at 09:00, Europe/London", "Every minute"]],
-  ["schedule", () => "/schedules/digest", ["History", "Its first slot is", "in the time of Europe/London"]],
+  ["schedule", () => "/schedules/digest", ["History", "First occurrence", "time zone Europe/London"]],
   ["workers", () => "/workers", ["web-1", "crawl 6"]],
   [
     "limits",
@@ -73,7 +73,7 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
     ["session-expired", "log in again", "queue:bank", "slack", "acme/eu", "100 per min"],
   ],
   ["database", () => "/database", ["SQLite", "Round trip"]],
-  ["audit", () => "/audit", ["Nothing was done yet"]],
+  ["audit", () => "/audit", ["No actions yet"]],
 ];
 
 describe.each(screens)("[K3] %s", (_name, path, shows) => {
@@ -121,15 +121,15 @@ test("an empty database has empty screens, and nothing is made up", async () => 
   const plain = await site();
   const page = await plain.open("/");
   await page.getByText("Nothing to do, and no worker is running.").waitFor();
-  await page.getByText("No job yet").waitFor();
+  await page.getByText("No jobs yet").waitFor();
   await accessible(page);
   for (const [path, ...texts] of [
-    ["/jobs", "No job matches"],
-    ["/errors", "Nothing is dead"],
-    ["/queues", "No queue yet"],
-    ["/schedules", "No schedule"],
-    ["/workers", "No worker is running"],
-    ["/limits", "Nothing is held", "No breaker has tripped", "No budget is set", "No lane is in use"],
+    ["/jobs", "No matching jobs"],
+    ["/errors", "No dead jobs"],
+    ["/queues", "No queues yet"],
+    ["/schedules", "No schedules"],
+    ["/workers", "No workers"],
+    ["/limits", "No holds", "No breaker has tripped", "No budgets", "No lanes in use"],
   ] as const) {
     const other = await plain.open(path);
     for (const text of texts) await other.getByText(text).waitFor();
@@ -163,7 +163,7 @@ test("the token leaves the address at once, and without one there is a form", as
   await bare.goto(home.url);
   await bare.getByLabel("Token").fill("wrong-token-wrong-token");
   await bare.getByRole("button", { name: "Open" }).click();
-  await bare.getByRole("alert").getByText("That token is not right").waitFor();
+  await bare.getByRole("alert").getByText("Wrong token").waitFor();
   await accessible(bare);
   await bare.getByLabel("Token").fill(`${home.url}/#token=browser-test-token-0123456789`);
   await bare.getByRole("button", { name: "Open" }).click();
@@ -173,7 +173,7 @@ test("the token leaves the address at once, and without one there is a form", as
 test("a wrong token is said, from the address too, and after too many one must wait", async () => {
   const own = await site();
   const page = await own.open("/", { token: "wrong-token-wrong-token", noisy: true });
-  await page.getByRole("alert").getByText("That token is not right").waitFor();
+  await page.getByRole("alert").getByText("Wrong token").waitFor();
   await page.route("**/api/v1/me", (route) => route.fulfill({ status: 429, json: {} }));
   await page.getByLabel("Token").fill("wrong-token-wrong-again");
   await page.getByRole("button", { name: "Open" }).click();
@@ -183,9 +183,9 @@ test("a wrong token is said, from the address too, and after too many one must w
 test("an address that no screen has says so, with a way home", async () => {
   for (const path of ["/nonexistent", "/jobs/%E0%A4%A"]) {
     const page = await home.open(path, { refused: true });
-    await page.getByRole("heading", { name: "There is no such page" }).waitFor();
+    await page.getByRole("heading", { name: "Page not found" }).waitFor();
     if (path === "/nonexistent") await accessible(page);
-    await page.getByRole("link", { name: "To the overview" }).click();
+    await page.getByRole("link", { name: "Go to overview" }).click();
     await page.getByRole("heading", { name: "Overview" }).waitFor();
   }
 });
@@ -214,13 +214,13 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
   await choose(page, "digest", "Edit");
   await page.getByLabel("Cron").fill("30 8 * * *");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The change survives restarts.").waitFor();
+  await page.getByText("Schedule saved").waitFor();
   expect(await schedules.get("digest")).toMatchObject({ cron: "30 8 * * *", timezone: "Europe/London" });
   await choose(page, "digest", "Reset");
-  await page.getByText("It is as the code says.").waitFor();
+  await page.getByText("Schedule reset").waitFor();
   expect(await schedules.get("digest")).toMatchObject({ cron: "0 9 * * 1", edited: [] });
   await choose(page, "digest", "Pause");
-  await page.getByText("It makes no more jobs.").waitFor();
+  await page.getByText("Schedule paused").waitFor();
   expect((await schedules.get("digest"))?.paused).toBe(true);
   await choose(page, "sweep", "Edit");
   await page.getByLabel("Every").fill("90s");
@@ -233,7 +233,7 @@ test("schedules: next runs, edit, reset, pause, run now, remove", async () => {
   await page.goBack();
   await choose(page, "sweep", "Remove");
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await page.getByText("Removed.").waitFor();
+  await page.getByText("Removed").waitFor();
   expect(await schedules.get("sweep")).toBeNull();
 });
 
@@ -242,34 +242,34 @@ test("limits: reset a breaker, change and drain a budget, pause, reset and drop 
   await queues.pause("bank"); // or its jobs would open the breaker again at once
   const page = await home.open("/limits");
   await page.getByRole("button", { name: "Reset queue:bank" }).click();
-  await page.getByText("Closed.").waitFor();
+  await page.getByText("Breaker reset").waitFor();
   expect((await breakers.list()).filter(({ state }) => state === "open")).toEqual([]);
   await choose(page, "slack", "Change");
   await page.getByRole("textbox", { name: "Limit" }).fill("80");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The budget holds").waitFor();
+  await page.getByText("Budget saved").waitFor();
   expect(await budgets.list()).toMatchObject([
     { name: "slack", limit: 80, per: 60_000, burst: 50, tuned: true },
   ]);
   await choose(page, "slack", "Drain");
   await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click();
-  await page.getByText("Drained.").waitFor();
+  await page.getByText("Budget drained").waitFor();
   expect((await budgets.list())[0]!.tokens).toBeLessThan(20);
   await choose(page.getByRole("region", { name: "Lanes", exact: true }), "acme/eu", "Pause");
-  await page.getByText("acme/eu is paused.").waitFor();
+  await page.locator(".toast").getByText("acme/eu paused").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: true }]);
   await lanes.set("tenants", "acme/eu", { concurrency: 9 });
   const inLanes = page.getByRole("region", { name: "Lanes", exact: true });
   await shot(page, "limits-lanes");
   await choose(inLanes, "acme/eu", "Reset");
   await page.getByRole("dialog").getByRole("button", { name: "Reset" }).click();
-  await page.getByText("has the code's limits").waitFor();
+  await page.getByText("acme/eu reset").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([
     { paused: true, concurrency: 2, tuned: false },
   ]);
   await choose(inLanes, "acme/eu", "Drop");
   await page.getByRole("dialog").getByRole("button", { name: "Drop" }).click();
-  await page.getByText("What was set of acme/eu is removed.").waitFor();
+  await page.getByText("acme/eu: settings removed").waitFor();
   expect((await lanes.list({ key: "acme/eu" })).lanes).toMatchObject([{ paused: false, tuned: false }]);
 });
 
@@ -283,6 +283,6 @@ test("a run that waits for a signal goes on when it is sent from its page", asyn
   await accessible(page);
   await page.getByLabel("Data (JSON)").fill('{ "boxes": 7 }');
   await page.getByRole("dialog").getByRole("button", { name: "Send" }).click();
-  await page.getByText("Sent: the run goes on.").waitFor();
+  await page.getByText("Signal sent").waitFor();
   expect(await home.hf.result(id, { timeout: "20s" })).toEqual({ boxes: 7 });
 });

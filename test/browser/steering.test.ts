@@ -86,10 +86,10 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   const row = page.getByRole("row", { name: /kitchen/ });
   await choose(row, "kitchen", "Drain");
   await page.getByRole("heading", { name: "Drain kitchen?" }).waitFor();
-  await page.getByText(/then it is paused by itself/).waitFor();
+  await page.getByText(/then pauses the queue/).waitFor();
   await shot(page, "drain-dialog");
   await page.getByRole("button", { name: "Drain", exact: true }).click();
-  await page.getByText("kitchen is draining.").waitFor();
+  await page.getByText("kitchen is draining").waitFor();
   await row.getByText("draining", { exact: true }).waitFor();
   await shot(page, "drain-queues");
   await accessible(page);
@@ -97,7 +97,7 @@ test("[K2] a queue is drained after a question: it says so, can go on again, and
   await accessible(page, ["color-contrast"]);
   await shot(page, "drain-queues-dark");
   await choose(row, "kitchen", "Resume");
-  await page.getByText("kitchen is resumed.").waitFor();
+  await page.getByText("kitchen resumed").waitFor();
 
   await page.getByRole("link", { name: "kitchen", exact: true }).click();
   await page.getByRole("button", { name: "Drain kitchen" }).click();
@@ -117,9 +117,9 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
   const lanes = page.getByRole("region", { name: "Lanes", exact: true });
   await choose(lanes, "acme/eu", "Change");
   await page.getByRole("textbox", { name: "Concurrency" }).fill("1");
-  await page.getByLabel("For how long").fill("2h");
+  await page.getByLabel("Duration").fill("2h");
   await page.getByRole("button", { name: "Save" }).click();
-  const forNow = page.getByRole("region", { name: "For a while" });
+  const forNow = page.getByRole("region", { name: "Temporary limits" });
   await forNow
     .getByRole("row", { name: /acme\/eu/ })
     .getByText("concurrency 2")
@@ -157,12 +157,12 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
       .replace(" ", "T");
   await page.getByLabel("From").fill(ago(5));
   await page.getByLabel(/^To/).fill(ago(2));
-  await page.getByRole("button", { name: "Show slots" }).click();
-  await page.getByRole("heading", { name: "3 slots" }).waitFor();
+  await page.getByRole("button", { name: "Show occurrences" }).click();
+  await page.getByRole("heading", { name: "3 occurrences" }).waitFor();
   await accessible(page);
   const before = await home.hf.jobs.count({ name: "weekly-digest" });
-  await page.getByRole("button", { name: "Make 3 jobs" }).click();
-  await page.getByText("3 jobs made.").waitFor();
+  await page.getByRole("button", { name: "Create 3 jobs" }).click();
+  await page.getByText("3 jobs created").waitFor();
   expect(await home.hf.jobs.count({ name: "weekly-digest" })).toBe(before + 3);
 });
 
@@ -171,7 +171,7 @@ test("[K2] a workflow is run again from a step, and a sleep is skipped", async (
   await page.getByText(/^Table of steps:/).click();
   await page.getByRole("button", { name: "Rerun from here tell" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Rerun from here" }).click();
-  await page.getByText("This is the new run.").waitFor();
+  await page.getByText("Run created").waitFor();
   const id = new URL(page.url()).pathname.split("/").at(-1)!;
   expect(id).not.toBe(flow.done);
   await page.getByText(`fork of ${flow.done}, from tell`).first().waitFor();
@@ -193,7 +193,7 @@ test("[K2] a workflow is run again from a step, and a sleep is skipped", async (
   await page.goto(`${home.url}/jobs/${sleeper}`);
   await page.getByText(/^Table of steps:/).click();
   await page.getByRole("button", { name: "Skip a-month" }).click();
-  await page.getByText("It goes on now.").waitFor();
+  await page.getByText("Sleep ended").waitFor();
   expect(await home.hf.result(sleeper, { timeout: "20s" })).toBe("awake");
   await worker.stop();
 });

@@ -90,17 +90,17 @@ test("--label-color takes a name or a colour, and says what it takes", async () 
     let found: unknown;
     await serve(args, {}, async (address) => {
       const html = await (await fetch(address)).text();
-      const { label, badge } = JSON.parse(/id="settings">(.*?)<\/script>/.exec(html)?.[1] ?? "{}") as {
+      const { label, labelColors } = JSON.parse(/id="settings">(.*?)<\/script>/.exec(html)?.[1] ?? "{}") as {
         label: unknown;
-        badge: unknown;
+        labelColors: unknown;
       };
-      found = { label, badge };
+      found = { label, labelColors };
     });
     return found;
   };
   expect(await settings(["--label", "prod", "--label-color", "red"])).toEqual({
     label: "prod",
-    badge: { paper: "#b91c1c", ink: "#ffffff" },
+    labelColors: { paper: "#b91c1c", ink: "#ffffff" },
   });
   const url = `sqlite:${join(folder("refused"), "jobs.db")}`;
   expect((await cli(["migrate", "--url", url])).code).toBe(0);
@@ -108,31 +108,4 @@ test("--label-color takes a name or a colour, and says what it takes", async () 
     code: 2,
     err: expect.stringContaining("labelColor must be red, orange") as string,
   });
-});
-
-test("the config's brand is worn by holdfast dashboard; what is no brand is refused before it listens", async () => {
-  const config = (name: string, looks: string): string => {
-    const path = join(folder(name), "holdfast.config.mjs");
-    writeFileSync(path, `export default { dashboard: ${looks} };\n`);
-    return path;
-  };
-  const good = config("brand", '{ brand: { name: "Acme Jobs", accent: "#0f766e" } }');
-  const ran = await serve(["--config", good], {}, async (address) => {
-    const css = await fetch(new URL("/brand.css", address));
-    expect([css.status, await css.text()]).toEqual([
-      200,
-      expect.stringContaining("--primary: light-dark(#0f766e"),
-    ]);
-  });
-  expect(ran).toMatchObject({ code: 0, err: "" });
-  for (const [looks, says] of [
-    ['{ brand: { accent: "red;}" } }', "brand.accent"],
-    ['{ colour: "red" }', "colour"],
-  ] as const) {
-    const bad = config(`no-brand-${says}`, looks);
-    const url = `sqlite:${join(folder("refused"), "jobs.db")}`;
-    expect((await cli(["migrate", "--url", url])).code).toBe(0);
-    const refused = await cli(["dashboard", "--port", "0", "--url", url, "--config", bad]);
-    expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(says)]);
-  }
 });

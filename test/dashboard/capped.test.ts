@@ -1,6 +1,6 @@
 // Counts of the page that must not contradict each other.
 import { expect, test } from "vitest";
-import { within } from "../../ui/src/language/quantities.ts";
+import { within } from "../../ui/src/text/quantities.ts";
 
 test("[K1] a part is never more than the whole, which was counted at another moment", () => {
   const some = (count: number, more = false) => ({ count, more });

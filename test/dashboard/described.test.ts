@@ -108,7 +108,6 @@ onEveryStore((target) => {
       expect([...lists].filter((one) => !filled.has(one)).sort()).toEqual([
         "about.databases",
         "checkInput.issues",
-        "errorClues.common",
         "listWorkers.duties",
         "stuckJobs.jobs",
       ]);

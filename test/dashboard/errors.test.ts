@@ -1,17 +1,10 @@
 // Failures by cause over the API: lists, decisions, permissions, the trail, redaction.
 import { describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type {
-  AuditLine,
-  ErrorClues,
-  ErrorGroupDetail,
-  ErrorGroups,
-} from "../../src/dashboard/api/contract.ts";
+import type { AuditLine, ErrorGroupDetail, ErrorGroups } from "../../src/dashboard/api/contract.ts";
 import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { onEveryStore } from "../support/stores.ts";
-import { misfits } from "./misfits.ts";
 import { api, code, over } from "./support.ts";
-import { operatorOf } from "../../src/operate/operator.ts";
 
 async function die(hf: Holdfast, name: string, reason: string): Promise<void> {
   await hf.enqueue(name, { secret: "s3cret" }, { queue: `${name}-queue` });
@@ -21,42 +14,6 @@ async function die(hf: Holdfast, name: string, reason: string): Promise<void> {
 
 onEveryStore((target) => {
   describe("errors", () => {
-    test("[K1] clues: the build since which it fails, and what inputs have in common; masked fields are not told, nor anything to those who may not look", async () => {
-      const { hf } = await api(target);
-      const { get } = over(hf, { auth: () => ({ name: "ann", role: "admin" }) });
-      const minute = Math.floor((await operatorOf(hf).store.now()) / 60_000) * 60_000;
-      const started = (release: string, at: number) => ({
-        minute: at,
-        source: release,
-        name: "release",
-        value: 1,
-      });
-      await operatorOf(hf).store.series.putGauges([started("build-1", minute - 3_600_000)]);
-      await hf.enqueueMany(
-        [1, 2, 3, 4].map((n) => ({ job: "pay", input: { n, user: { plan: "free" }, password: "hunter2" } })),
-      );
-      for (const lease of await hf.lease({ limit: 10, for: "10m" })) await lease.dead("declined");
-      const [cause] = (await get<ErrorGroups>("/errors")).body.groups;
-      const clues = async (of = get): Promise<ErrorClues> =>
-        (await of<ErrorClues>(`/errors/${cause!.group}/clues`)).body;
-      // With one build, "since" would say nothing.
-      const first = await clues();
-      expect(first).toEqual({
-        since: null,
-        looked: 4,
-        common: [{ path: "user.plan", value: '"free"', n: 4 }],
-      });
-      expect(misfits(schemas["ErrorClues"]!, first, "clues")).toEqual([]);
-      await operatorOf(hf).store.series.putGauges([
-        started("build-2", minute - 600_000),
-        started("build-3", minute + 3_600_000),
-      ]);
-      expect((await clues()).since).toEqual({ release: "build-2", at: minute - 600_000 });
-      const blind = over(hf, { auth: () => ({ name: "bob", permissions: ["view"] }) });
-      expect(await clues(blind.get)).toMatchObject({ looked: null, common: [] });
-      expect((await get("/errors/0123456789abcdef/clues")).status).toBe(404);
-    });
-
     test("[K1] resolve, ignore, reopen and note: each is done, listed, and on the trail under who did it", async () => {
       const { hf } = await api(target);
       const { get, send } = over(hf, { auth: () => ({ name: "ann", role: "admin" }) });

@@ -1,7 +1,7 @@
 // A request to every route that succeeds, in an order in which each can, on a database that has something for each.
 import { onTestFinished } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type { AuditLine, Operation } from "../../src/dashboard/api/contract.ts";
+import type { Operation } from "../../src/dashboard/api/contract.ts";
 import { type Route, routes } from "../../src/dashboard/routes/table.ts";
 import { fillFeatures } from "../browser/data.ts";
 import type { Answer, Api } from "./support.ts";
@@ -110,11 +110,9 @@ export function reads({ ids, group }: World, operation: string): readonly Call[]
     { id: "getKind", path: { name: "fulfil-order" } },
     { id: "failuresBy", query: "by=version" },
     { id: "errorGroup", path: { group } },
-    { id: "errorClues", path: { group } },
     { id: "jobsMatching", query: `id=${ids["dead"]!.slice(-12)}` },
     { id: "checkInput", path: { id: ids["dead"]! } },
     { id: "jobHistory", path: { id: ids["done"]! } },
-    { id: "expectedSteps", path: { id: ids["waiting"]! } },
     { id: "runFile", path: { id: ids["done"]! } },
     { id: "jobLog", path: { id: ids["done"]! } },
     { id: "series", query: range },
@@ -198,9 +196,6 @@ export async function changes(
   await error("resolveError", "errors.resolve", { note: "mended" });
 
   await named("pauseQueue", "spare", "queues.pause");
-  const [newest] = (await get<{ entries: AuditLine[] }>("/audit?limit=1")).body.entries;
-  const entry = String(newest!.id);
-  await run({ id: "undoAudit", path: { id: entry }, audited: ["audit.undo", entry] });
   await named("drainQueue", "spare", "queues.drain");
   await named("resumeQueue", "spare", "queues.resume");
   await named("setQueue", "spare", "queues.set", { concurrency: 3, for: "1h" });

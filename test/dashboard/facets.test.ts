@@ -10,7 +10,7 @@ import type {
   Overview,
 } from "../../src/dashboard/api/contract.ts";
 import { facetsOf } from "../../src/operate/facets.ts";
-import { countBeside } from "../../ui/src/language/quantities.ts";
+import { countBeside } from "../../ui/src/text/quantities.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, over } from "./support.ts";

@@ -33,7 +33,7 @@ async function dead(hf: Holdfast, count: number): Promise<string> {
 }
 
 onEveryStore((target) => {
-  describe("another input", () => {
+  describe("changed input", () => {
     test("[K1] a dry run shows inputs before and after, redacted; then all come back with theirs patched, at once", async () => {
       const { hf, send } = await api(target);
       const errorGroup = await dead(hf, 7);

@@ -1,17 +1,10 @@
-// A workflow's graph, as it is put together: what came after what, fan-outs, what is expected, runs inside of runs.
+// A workflow's graph, as it is put together: what came after what, fan-outs, runs inside of runs.
 import { describe, expect, test } from "vitest";
-import type { ExpectedSteps, FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
+import type { FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
 import { stepsBefore, type OrderedStep } from "../../src/dashboard/api/step-order.ts";
 import { stemOf } from "../../src/workflows/alike-steps.ts";
 import { countsOf, fansOf } from "../../ui/src/workflows/graph-fan-outs.ts";
-import { withExpected } from "../../ui/src/workflows/expected-steps.ts";
-import {
-  type Box,
-  type Opened,
-  type Picture,
-  pictureOf,
-  type Run,
-} from "../../ui/src/workflows/graph-picture.ts";
+import { type Box, type Opened, type Picture, pictureOf } from "../../ui/src/workflows/graph-picture.ts";
 import { layout } from "../../ui/src/workflows/graph-layout.ts";
 
 type Graph = FlowHistory["graph"];
@@ -49,13 +42,10 @@ function chain(names: readonly string[]): Graph {
   return { nodes, edges: nodes.slice(1).map(({ id }, i) => ({ from: nodes[i]!.id, to: id })), cut: false };
 }
 
-const run = (graph: Graph, expected: ExpectedSteps | null = null): Run => ({ graph, expected });
 const closed: Opened = { fans: new Set(), runs: new Map() };
 const labels = ({ nodes }: Picture): string[] => nodes.map(({ node: { label } }) => label);
 const fansIn = (graph: Graph): string[] =>
-  fansOf(withExpected(graph, null).nodes, graph.edges).map(
-    ({ label, members }) => `${label} × ${members.length}`,
-  );
+  fansOf(graph.nodes, graph.edges).map(({ label, members }) => `${label} × ${members.length}`);
 
 test("names that differ in a number, or behind a colon, are alike", () => {
   for (const name of ["resize", "resize-3", "resize:cat.jpg", "resize#2", "resize-3f9a", "resize/12"])
@@ -148,7 +138,7 @@ describe("fan-outs", () => {
     const edges = calls.map(({ id }) => ({ from: id, to: `job of ${id}` }));
     const whole = { ...graph, nodes: [...graph.nodes, ...jobs], edges: [...graph.edges, ...edges] };
     expect(fansIn(whole)).toEqual(["call:mail × 6", "mail × 6"]);
-    const { edges: drawn, fans } = pictureOf(run(whole), closed, "right");
+    const { edges: drawn, fans } = pictureOf(whole, closed, "right");
     expect(fans.length).toBe(2);
     // run → list → calls → join, and the jobs behind the calls.
     expect(drawn.length).toBe(4);
@@ -156,60 +146,11 @@ describe("fan-outs", () => {
 
   test("its states are counted, what wants attention first", () => {
     const states = ["done", "failed", "running", "done", "done"] as const;
-    const { nodes } = withExpected(
-      fan(5, (part, n) => ({ ...part, state: states[n]! })),
-      null,
-    );
+    const { nodes } = fan(5, (part, n) => ({ ...part, state: states[n]! }));
     expect(countsOf(nodes.slice(2, 7))).toEqual([
       { state: "failed", count: 1 },
       { state: "running", count: 1 },
       { state: "done", count: 3 },
-    ]);
-  });
-});
-
-describe("what is expected", () => {
-  const earlier = (...steps: (readonly [name: string, ...after: number[]])[]): ExpectedSteps => ({
-    jobId: "earlier",
-    steps: steps.map(([name, ...after]) => ({ name, kind: "step", after })),
-  });
-  const added = (graph: Graph, expected: ExpectedSteps): string[] => {
-    const { nodes, edges } = withExpected(graph, expected);
-    return nodes
-      .filter(({ expected: is }) => is)
-      .map(({ id, label }) => {
-        const from = edges.filter(({ to }) => to === id).map((edge) => edge.from);
-        return `${from.join("+")} → ${label}`;
-      });
-  };
-
-  test("steps that are not reached stand behind those that are", () => {
-    const expected = earlier(["a"], ["b", 0], ["c", 0], ["d", 1, 2]);
-    expect(added(chain([]), expected)).toEqual(["run → a", "step a → b", "step a → c", "step b+step c → d"]);
-    expect(added(chain(["a", "b"]), expected)).toEqual(["a → c", "b+step c → d"]);
-    expect(added(chain(["a", "b", "c", "d"]), expected)).toEqual([]);
-  });
-
-  test("what was passed over is not expected, and what follows hangs on what is drawn", () => {
-    const expected = earlier(["a"], ["b", 0], ["c", 1], ["d", 1]);
-    expect(added(chain(["a", "c"]), expected)).toEqual(["a → d"]);
-  });
-
-  test("of a graph that was cut nothing is said", () => {
-    expect(added({ ...chain(["a"]), cut: true }, earlier(["a"], ["b", 0]))).toEqual([]);
-  });
-
-  test("a fan-out that is expected is one node too, apart from what was reached", () => {
-    const steps: ExpectedSteps["steps"] = [
-      { name: "list", kind: "step", after: [] },
-      ...numbers(20).map((n) => ({ name: `part-${n}`, kind: "step" as const, after: [0] })),
-    ];
-    const graph = fan(8);
-    const going = { ...graph, nodes: graph.nodes.slice(0, -1) };
-    const { fans } = pictureOf(run(going, { jobId: "earlier", steps }), closed, "right");
-    expect(fans.map((one) => [one.fan.members.length, one.fan.members[0]!.expected])).toEqual([
-      [8, false],
-      [12, true],
     ]);
   });
 });
@@ -230,11 +171,11 @@ describe("the picture", () => {
 
   test.each(["right", "down"] as const)("a fan-out is closed until it is opened, to the %s", (direction) => {
     const graph = fan(40);
-    const shut = pictureOf(run(graph), closed, direction);
+    const shut = pictureOf(graph, closed, direction);
     expect(labels(shut)).toEqual(["run", "list", "join"]);
     expect(shut.leaves.map(({ node: { label } }) => label)).toEqual(graph.nodes.map(({ label }) => label));
     const { id } = shut.fans[0]!;
-    const open = pictureOf(run(graph), { ...closed, fans: new Set([id]) }, direction);
+    const open = pictureOf(graph, { ...closed, fans: new Set([id]) }, direction);
     expect(open.nodes.length).toBe(43);
     apart(open.nodes);
     const [frame] = open.fans;
@@ -262,10 +203,10 @@ describe("the picture", () => {
       };
     };
     const runs = new Map([
-      ["child", run(calling(own("child"), "a", "grandchild"))],
-      ["child/grandchild", run(own("grandchild"))],
+      ["child", calling(own("child"), "a", "grandchild")],
+      ["child/grandchild", own("grandchild")],
     ]);
-    const drawn = pictureOf(run(calling(outer, "a", "child")), { ...closed, runs }, "right");
+    const drawn = pictureOf(calling(outer, "a", "child"), { ...closed, runs }, "right");
     expect(drawn.nodes.map(({ id }) => id)).toEqual([
       "run",
       "a",
@@ -288,8 +229,8 @@ describe("the picture", () => {
     const room = 1_000;
     for (const steps of [6, 10, 60, 300]) {
       const graph = chain(numbers(steps).map((n) => `of its own ${"abcdefghij"[n % 10]} ${n}`));
-      const one = pictureOf(run(graph), closed, direction);
-      const drawn = pictureOf(run(graph), closed, direction, room);
+      const one = pictureOf(graph, closed, direction);
+      const drawn = pictureOf(graph, closed, direction, room);
       apart(drawn.nodes);
       expect(labels(drawn)).toEqual(labels(one));
       expect(drawn.leaves).toEqual(one.leaves);
@@ -340,8 +281,8 @@ describe("the picture", () => {
       ],
       cut: false,
     };
-    const { id } = pictureOf(run(graph), closed, "right", 900).fans[0]!;
-    const open = pictureOf(run(graph), { ...closed, fans: new Set([id]) }, "right", 900);
+    const { id } = pictureOf(graph, closed, "right", 900).fans[0]!;
+    const open = pictureOf(graph, { ...closed, fans: new Set([id]) }, "right", 900);
     apart([...open.nodes.filter(({ node: { label } }) => !label.startsWith("part")), ...open.fans]);
     apart(open.nodes);
   });
@@ -375,7 +316,7 @@ describe("the picture", () => {
     },
   ];
   test.each(kinds)("a thousand nodes that are $kind are drawn, each in a place of its own", ({ of }) => {
-    const { nodes, leaves } = pictureOf(run(of(1_000)), closed, "right", 1_000);
+    const { nodes, leaves } = pictureOf(of(1_000), closed, "right", 1_000);
     expect(leaves.length).toBeGreaterThanOrEqual(1_000);
     expect(new Set(nodes.map(({ x, y }) => `${x} ${y}`)).size).toBe(nodes.length);
   });

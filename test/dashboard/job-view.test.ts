@@ -55,7 +55,7 @@ describe("moments", () => {
     expect(list[4]?.why).toEqual([
       "on web-1",
       { before: "waited", ms: 1_000 },
-      { ms: 11_000, after: "after the failure before" },
+      { ms: 11_000, after: "after the previous failure" },
     ]);
     expect(list.some(({ skewed }) => skewed)).toBe(false);
   });
@@ -82,7 +82,7 @@ describe("moments", () => {
 
   test("crashes and throttles are told without an instant, which nobody kept", () => {
     expect(told({ crashes: 2, throttles: 1 }).filter(([, at]) => at === null)).toEqual([
-      ["Lost its worker 2 times", null],
+      ["Worker lost 2 times", null],
       ["Throttled once", null],
     ]);
   });
@@ -93,16 +93,19 @@ describe("moments", () => {
     expect(list.map(({ what }) => what)).toEqual([
       "Enqueued",
       "Attempt 1 started",
-      "Attempt 1 was lost with its worker",
+      "Attempt 1 was lost: its worker died",
       "Attempt 1 started",
-      "Lost its worker once", // the other one, of which nothing is kept
+      "Worker lost once", // the other one, of which nothing is kept
     ]);
     expect(list[2]).toMatchObject({
       at: 40_000,
       kind: "warn",
-      why: ["its worker died (crash 1)", { before: "held for", ms: 30_000, after: "until its lease passed" }],
+      why: [
+        "its worker died (crash 1)",
+        { before: "held for", ms: 30_000, after: "until its lease expired" },
+      ],
     });
-    expect(list[3]?.why).toContainEqual({ ms: 1_000, after: "after it was lost" });
+    expect(list[3]?.why).toContainEqual({ ms: 1_000, after: "after the lost attempt" });
   });
 
   test("a run waited for its first step, as its bar has it, and went on when it was started again", () => {

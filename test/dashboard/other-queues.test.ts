@@ -1,12 +1,6 @@
 // A user who may see one queue alone: no GET route, and no topic of the stream, tells anything of another queue.
 import { describe, expect, onTestFinished, test } from "vitest";
-import type {
-  ErrorGroups,
-  ExpectedSteps,
-  FlowHistory,
-  JobDetail,
-  Load,
-} from "../../src/dashboard/api/contract.ts";
+import type { ErrorGroups, FlowHistory, JobDetail, Load } from "../../src/dashboard/api/contract.ts";
 import type { Authorize } from "../../src/dashboard/index.ts";
 import { routes } from "../../src/dashboard/routes/table.ts";
 import { TOPICS } from "../../src/dashboard/live/topics.ts";
@@ -180,7 +174,7 @@ function requests({ own, group, operations, hidden, related }: Site): readonly C
   const filtered = (id: string, more = ""): Call[] =>
     [...filters, "queue=&queue=mine", "queue="].map((query) => ({ id, query: `${query}${more}` }));
   const jobs = [...Object.values(own), hidden[0]!, related[0]!];
-  const ofJob = ["getJob", "jobHistory", "expectedSteps", "runFile", "jobLog", "checkInput"];
+  const ofJob = ["getJob", "jobHistory", "runFile", "jobLog", "checkInput"];
   return [
     ...routes.filter(({ method, path }) => method === "GET" && !path.includes(":")).map(({ id }) => ({ id })),
     ...["listJobs", "countJobs", "jobFacets", "listRuns", "exportJobs", "errorGroups", "latency"].flatMap(
@@ -200,7 +194,7 @@ function requests({ own, group, operations, hidden, related }: Site): readonly C
     ...jobs.flatMap((job) => ofJob.map((id) => ({ id, path: { id: job } }))),
     ...["mine", theirs].map((name) => ({ id: "getQueue", path: { name } })),
     ...["shared", "plain", "flow", `left-${MARK}`].map((name) => ({ id: "getKind", path: { name } })),
-    ...["errorGroup", "errorClues"].map((id) => ({ id, path: { group } })),
+    ...["errorGroup"].map((id) => ({ id, path: { group } })),
     ...[operations.mine, operations.theirs].map((id) => ({ id: "getOperation", path: { id } })),
     ...["previewSchedule", "scheduleHistory"].flatMap((id) =>
       ["nightly", `sweep-${MARK}`].map((name) => ({ id, path: { name } })),
@@ -317,12 +311,6 @@ onEveryStore((target) => {
         (await of.get<JobDetail>(`/jobs/${own.after}`)).body.why.text;
       expect(await why(admin)).toContain("(dead: ");
       expect(await why(eve)).toBe("The job waits for 1 job.");
-    });
-
-    test("[O18] the steps that are expected are those of runs of the same queue", async () => {
-      const { eve, own } = await site((await api(target)).hf);
-      const { body } = await eve.get<ExpectedSteps>(`/jobs/${own.flow}/expected`);
-      expect(body).toEqual({ jobId: null, steps: [] });
     });
 
     test("[O18] the ready jobs of all other queues are counted for who may see these alone", async () => {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { QueueDetail } from "../../src/dashboard/api/contract.ts";
 import { durationMs } from "../../src/values/duration.ts";
-import { rateOf, rateWords, written } from "../../ui/src/language/quantities.ts";
+import { rateOf, rateWords, written } from "../../ui/src/text/quantities.ts";
 import { settingLines, settings, settingsChange } from "../../ui/src/queues/setting-lines.ts";
 
 const none: QueueDetail["settings"] = {
@@ -45,7 +45,7 @@ test("a rate of less than a second that a form shows can be saved", () => {
   expect(shown).toBe("10 per 500ms");
   expect(rateOf(shown)).toEqual({ limit: 10, per: "500ms" });
   expect(rateOf("10 per 0.5s")).toEqual({ limit: 10, per: "0.5s" });
-  expect(() => rateOf("ten a second")).toThrow("Write the rate as 100 per 1m.");
+  expect(() => rateOf("ten a second")).toThrow("Write a rate as: 100 per 1m");
 });
 
 test("a form that is saved as it was shown changes nothing", () => {
@@ -75,7 +75,7 @@ test("only what was changed is sent; an empty field is back to the default", () 
     breaker: { after: 3, cooldown: "1m" },
   });
   expect(() => settingsChange(none, texts(none, { weight: "1.5" }))).toThrow("1.5 is not a whole number.");
-  expect(() => settingsChange(none, texts(none, { breaker: "often" }))).toThrow("Write the breaker as");
+  expect(() => settingsChange(none, texts(none, { breaker: "often" }))).toThrow("Write a breaker as");
 });
 
 test("each setting says whose word it is, and what it goes back to", () => {
@@ -87,7 +87,7 @@ test("each setting says whose word it is, and what it goes back to", () => {
       ]),
     );
   expect(lines(none)).toMatchObject({
-    "Slots of each worker": ["as the workers were started", "code", null],
+    "Slots of each worker": ["set when the workers start", "code", null],
     "Concurrency over the cluster": ["unlimited", "default", null],
   });
   const override = { untilAt: 1, back: { concurrency: 9, rate: null } };

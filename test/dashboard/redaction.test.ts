@@ -107,8 +107,6 @@ onEveryStore((target) => {
         payload: ["login.password:[redacted]", "city:Ulm"],
       });
       expect(JSON.parse(retry!.target!)).toMatchObject({ payload: started.filter.payload });
-      // What is redacted for reading can still be taken back.
-      expect((await send("POST", `/audit/${hold!.id}/undo`, undefined, header)).status).toBe(200);
     });
 
     test("what was looked for in payloads is hidden from who may not look for it, and that something was is not", async () => {

@@ -2,13 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type {
-  ExpectedSteps,
-  FlowHistory,
-  JobDetail,
-  LogList,
-  RunList,
-} from "../../src/dashboard/api/contract.ts";
+import type { FlowHistory, JobDetail, LogList, RunList } from "../../src/dashboard/api/contract.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
 import { readRunFile } from "../../src/workflows/run-file.ts";
 import { triesOf, withTry } from "../../src/workflows/step-tries.ts";
@@ -240,104 +234,6 @@ onEveryStore((target) => {
       expect(names).toEqual(Array.from({ length: 25 }, (_, n) => `s${n}`));
       for (const wrong of ["limit=0", "limit=1001", "before=-1", "before=x", "other=1"])
         expect((await get(`/jobs/${id}/history?${wrong}`)).status).toBe(400);
-    });
-
-    test("[K1] what a run may still come to is told by name, as the newest of its kind that ended well had it", async () => {
-      const { hf, get } = await api(target);
-      const fails = { now: true };
-      const ship = defineJob({
-        name: "ship",
-        retry: { attempts: 1 },
-        run: async (input: { key: string; fast: boolean }, ctx) => {
-          await ctx.step("pick", () => ({ password: "hunter2" }));
-          if (input.fast) return;
-          await ctx.sleep("rest", 5);
-          if (fails.now) throw new Error("no");
-          await ctx.waitFor("go", { key: input.key });
-          await ctx.step("pack", () => "tok_1");
-        },
-      });
-      const machine = defineMachine({
-        name: "machine",
-        start: "read",
-        steps: {
-          read: { run: async (n: number) => (n < 3 ? next("read", n + 1) : next("write", { at: n })) },
-          write: { run: async (_: { at: number }) => finish() },
-        },
-      });
-      const worker = hf.work([ship, machine], { queues: { default: 4 } });
-      const expected = async (id: string): Promise<ExpectedSteps> =>
-        (await get<ExpectedSteps>(`/jobs/${id}/expected`)).body;
-      const none = { jobId: null, steps: [] };
-      const later = { delay: "1h" } as const;
-      const open = (await hf.enqueue(ship, { key: "open", fast: false }, later)).id;
-      expect(await expected(open)).toEqual(none);
-
-      // One that failed says nothing.
-      const dead = (await hf.enqueue(ship, { key: "dead", fast: false })).id;
-      await expect(hf.result(dead, { timeout: "30s" })).rejects.toThrow();
-      expect(await expected(open)).toEqual(none);
-
-      fails.now = false;
-      const whole = (await hf.enqueue(ship, { key: "whole", fast: false })).id;
-      await hf.signal("go", { key: "whole" });
-      await hf.result(whole, { timeout: "30s" });
-      const answer = await expected(open);
-      expect(answer).toEqual({
-        jobId: whole,
-        steps: [
-          { name: "pick", kind: "step", after: [] },
-          { name: "rest", kind: "sleep", after: [0] },
-          { name: "signal:go", kind: "signal", after: [1] },
-          { name: "pack", kind: "step", after: [2] },
-        ],
-      });
-      for (const secret of ["hunter2", "tok_1"]) expect(JSON.stringify(answer)).not.toContain(secret);
-      // A run that has ended expects nothing.
-      expect(await expected(whole)).toEqual(none);
-
-      const fast = (await hf.enqueue(ship, { key: "fast", fast: true })).id;
-      await hf.result(fast, { timeout: "30s" });
-      expect(await expected(open)).toMatchObject({ jobId: fast, steps: [{ name: "pick" }] });
-
-      // A machine's steps are expected once, however often it came to them.
-      const gone = (await hf.enqueue(machine, 0)).id;
-      await hf.result(gone, { timeout: "30s" });
-      expect(await expected((await hf.enqueue(machine, 0, later)).id)).toEqual({
-        jobId: gone,
-        steps: [
-          { name: "read", kind: "machine", after: [] },
-          { name: "write", kind: "machine", after: [0] },
-        ],
-      });
-      expect((await get(`/jobs/${unknownId}/expected`)).status).toBe(404);
-      expect((await get(`/jobs/${open}/expected?limit=1`)).status).toBe(400);
-      await worker.stop();
-    });
-
-    test("[K1] a run without steps is passed over for an older one that has some, and not for one far back", async () => {
-      const { hf, get } = await api(target);
-      const sometimes = defineJob({
-        name: "sometimes",
-        run: async (steps: boolean, ctx) => {
-          if (steps) await ctx.step("work", () => 1);
-        },
-      });
-      const worker = hf.work([sometimes], { queues: { default: 1 } });
-      const done = async (steps: boolean): Promise<string> => {
-        const { id } = await hf.enqueue(sometimes, steps);
-        await hf.result(id, { timeout: "30s" });
-        return id;
-      };
-      const open = (await hf.enqueue(sometimes, true, { delay: "1h" })).id;
-      const from = async (): Promise<string | null> =>
-        (await get<ExpectedSteps>(`/jobs/${open}/expected`)).body.jobId;
-      const first = await done(true);
-      for (let n = 0; n < 4; n += 1) await done(false);
-      expect(await from()).toBe(first);
-      await done(false);
-      expect(await from()).toBe(null);
-      await worker.stop();
     });
 
     test("[N12] its history is a file without secrets that `holdfast check` replays without a database", async () => {

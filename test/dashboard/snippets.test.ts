@@ -84,7 +84,7 @@ describe("[K3] a job as text", () => {
     expect(text).toContain("f: 1.50");
     expect(text).toContain('["__proto__"]: { x: 1 }');
     expect(text).toContain('"a-b": "\\u2028\\ud800 ü 🙂"');
-    expect(text.split("\n")[0]).toBe("// JSON.rawJSON keeps digits that a number of JavaScript cannot hold.");
+    expect(text.split("\n")[0]).toBe("// JSON.rawJSON keeps digits that a JavaScript number cannot hold.");
   });
 
   test("what is hidden or redacted is not copied as if it were real: no text works before it is filled in", () => {
@@ -102,7 +102,7 @@ describe("[K3] a job as text", () => {
       expect(first).toMatch(
         /^(#|\/\/) Redacted here, auth\.token and list\.0\.password and __id___id_ and gone\. Put the real values in place of REDACTED\.$/,
       );
-      expect(second).toMatch(/^(#|\/\/) Its context has a redacted part, and is left out\.$/);
+      expect(second).toMatch(/^(#|\/\/) Its context is partly redacted and is left out\.$/);
     }
     expect(commandSnippet(masked)).toContain('{"token":REDACTED}');
     const all = job({ input: '"[redacted]"', masked: [[]] });
@@ -112,7 +112,7 @@ describe("[K3] a job as text", () => {
     const hidden = job({ input: null, payloadHidden: true });
     expect(curlSnippet(hidden, here)).toContain('"input":INPUT}');
     expect(typescriptSnippet(hidden)).toBe(
-      '// You may not see the input of this job. Put it in place of INPUT.\nawait hf.enqueue("send-mail", INPUT);',
+      '// You do not have permission to see the input of this job. Put it in place of INPUT.\nawait hf.enqueue("send-mail", INPUT);',
     );
   });
 

@@ -79,7 +79,6 @@ function series(now: number): readonly (readonly [StatementName, Params, RegExp,
     ["summedHours", range, /^metric_sum/, 61],
     ["gauges", { ...range, sources: null }, /^gauge/, 61 * 20],
     ["namedGauges", { ...range, names: ["ready"], sources: null }, /^gauge/, 61 * 20],
-    ["stepOutline", { id: idsOf(5, 1)[0]!, limit: 500 }, /^step/, 2],
     ["waitersFor", { topic: "nobody", limit: 101 }, /^step/, 101],
   ];
 }

@@ -13,7 +13,7 @@ const composed: Readonly<Record<string, string | null>> = {
   "src/storage/postgres/schema-admin.ts": null,
   "src/storage/sqlite/clock-step.ts": null,
   // Made of a constant.
-  "ui/src/language/visible-characters.ts": null,
+  "ui/src/text/visible-characters.ts": null,
 };
 
 // As in patterns.test.ts: in a thread that can be ended, bounded by the thread's own CPU time.

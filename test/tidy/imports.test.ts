@@ -61,7 +61,6 @@ const exceptions: Readonly<Record<string, string>> = {
   "storage/patience.ts → jobs/failure.ts": "the text of an error in a log line",
   "storage/open.ts → lease/renew.ts": "type: the renewal that a dialect gives the thread",
   "observe/health.ts → holdfast.ts": "type: a function of a client",
-  "config.ts → dashboard/appearance/brand.ts": "type: the options of the dashboard in a config file",
 };
 
 /** The dashboard and the command line import the public entries, the room that they share, and rooms without state. */
@@ -93,7 +92,6 @@ const pureFiles: readonly string[] = [
   "workflows/alike-steps.ts",
   "workflows/fork.ts",
   "observe/failure-decision.ts",
-  "observe/common-fields.ts",
   "operate/search-words.ts",
   "operate/filter-range.ts",
 ];

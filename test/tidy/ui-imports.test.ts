@@ -4,7 +4,7 @@ import { importsIn, read, repositoryFiles } from "../support/repository.ts";
 
 /** Lowest first: a room imports itself and rooms before it. Rooms on one line do not import each other. */
 const rooms: readonly (readonly string[])[] = [
-  ["language"], // translation, words for quantities and states
+  ["text"], // quantities, shell quoting, characters that turn text around
   ["data"], // the server, the live stream, the address, what this browser remembers
   ["kit"], // controls and text for any screen
   ["code", "charts"], // stacks and differences; lines and bars over time

@@ -1,4 +1,4 @@
-// The page, from its beginning: what must be there before the first screen, then the shell.
+// The entry point: hooks and stores first, then the shell.
 import { render } from "preact";
 import { startRowShortcuts } from "./app/row-shortcuts.ts";
 import { App, palette } from "./app/shell.tsx";
@@ -6,7 +6,7 @@ import { startTruncationTitles } from "./app/truncation-titles.ts";
 import { connect } from "./data/live-stream.ts";
 import { startRouter } from "./data/router.ts";
 import { startShortcuts } from "./kit/shortcuts.ts";
-import { startBidi } from "./language/bidi.ts";
+import { startBidi } from "./text/bidi.ts";
 import "./style/index.css";
 
 startBidi();

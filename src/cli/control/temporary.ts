@@ -19,5 +19,5 @@ export function setting(
   change: object,
   during: OverrideOptions = {},
 ): Act<void> {
-  return { action, target, outcome: "set", details: { ...change, ...during }, keys: Object.keys(change) };
+  return { action, target, outcome: "set", details: { ...change, ...during } };
 }

@@ -69,8 +69,8 @@ export const dashboard: Command = {
     const options = optionsOf(ctx);
     const target = await databasesOf(ctx);
     const shown = target ?? (await ctx.client());
-    const { jobs, dashboard: looks } = (await ctx.config()).config;
-    const server = await listen(() => serve(shown, { ...options, ...looks, jobs }));
+    const { jobs } = (await ctx.config()).config;
+    const server = await listen(() => serve(shown, { ...options, jobs }));
     const { url, address, port } = server;
     const names = target === null ? {} : { databases: Object.keys(target) };
     ctx.result(

@@ -544,17 +544,6 @@ export type ErrorGroupDetail = Infer<typeof ErrorGroupDetail>;
 export const Deploy = object({ at: instant, release: text });
 export type Deploy = Infer<typeof Deploy>;
 
-/** What may help to find why: of the newest 50 dead jobs of a cause, and of when it was first seen. */
-export const ErrorClues = object({
-  /** The newest build that had started when it was first seen, if another was there before: it was never seen without it. */
-  since: maybe(Deploy),
-  /** Dead jobs whose inputs were looked at; null: their inputs may not be seen. */
-  looked: maybe(integer),
-  /** At most 12. */
-  common: list(object({ path: text, value: text, n: integer })),
-});
-export type ErrorClues = Infer<typeof ErrorClues>;
-
 /** Failures by something else than their cause. */
 export const FailuresBy = object({
   by: oneOf("kind", "queue", "worker", "version", "hour"),
@@ -772,12 +761,6 @@ export const AuditLine = object({
   target: maybe(text),
   outcome: text,
   details: maybe(text),
-  /** The entry whose action this one took back. */
-  undoes: maybe(integer),
-  /** The entry that took this one back. */
-  undoneBy: maybe(integer),
-  /** Null: it cannot be taken back, or it was. */
-  undo: maybe(object({ words: text, permission })),
 });
 export type AuditLine = Infer<typeof AuditLine>;
 
@@ -1158,15 +1141,6 @@ export const BatchList = object({
   cursor: maybe(text),
 });
 export type BatchList = Infer<typeof BatchList>;
-
-/** What a run that has not ended may still come to: the steps of the newest run of its kind that ended well. */
-export const ExpectedSteps = object({
-  /** That run; null: none is known. */
-  jobId: maybe(text),
-  /** In the order in which they were asked for, at most 500; each name once, and nothing of their results. */
-  steps: list(object({ name: text, kind: stepKind, after: list(integer) })),
-});
-export type ExpectedSteps = Infer<typeof ExpectedSteps>;
 
 export const LaneList = object({ lanes: list(LaneLine), cursor: maybe(text) });
 export type LaneList = Infer<typeof LaneList>;

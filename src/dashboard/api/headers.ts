@@ -2,6 +2,3 @@
 
 /** On every answer to a GET: when it was begun to be read, in epoch milliseconds of the server's clock. */
 export const READ_AT = "x-holdfast-read-at";
-
-/** On the answer to an action that can be taken back, for who may see the audit trail: its entry, for `/audit/:id/undo`. */
-export const AUDIT_ID = "x-holdfast-audit";

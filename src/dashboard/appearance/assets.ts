@@ -5,17 +5,13 @@
  * Texts lie beside themselves as brotli and gzip, made when the page was built (ui/vite.config.ts), and each asker gets the
  * smallest that they take. Every coding has its own ETag, and `Vary` says that there are several.
  * index.html is a template: the base path and a few settings are put in at run time, the settings as JSON in a script
- * element that no browser runs; where there is a brand, its name, icon and stylesheet (brand.ts). It is packed once for
- * each address at which it is mounted.
- * Where the host gave another language than English, its dictionary is a file among the others, named after what is in it.
+ * element that no browser runs. It is packed once for each address at which it is mounted.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
-import type { Dress } from "./brand.ts";
 import { SECURITY_HEADERS } from "../http.ts";
-import type { Language } from "./language.ts";
 import { isScreen } from "./screens.ts";
 
 const types: Readonly<Record<string, string>> = {
@@ -28,8 +24,6 @@ const types: Readonly<Record<string, string>> = {
   ico: "image/x-icon",
   woff2: "font/woff2",
 };
-
-const brandCss = "brand.css";
 
 /** Smallest first. */
 const codings = ["br", "gzip"] as const;
@@ -46,22 +40,10 @@ interface Packed {
 export class Assets {
   readonly #files = new Map<string, Packed>();
   readonly #index: string | null;
-  readonly #dress: Dress | null;
-  readonly #language: Language | null;
-  /** The name of the dictionary; null: there is none. */
-  #strings: string | null = null;
   /** The page as it was last asked for: its settings hardly ever change. */
   #page: { readonly html: string; readonly packed: Packed } | null = null;
 
-  constructor(
-    directory: string,
-    {
-      dress = null,
-      language = null,
-    }: { readonly dress?: Dress | null; readonly language?: Language | null } = {},
-  ) {
-    this.#dress = dress;
-    this.#language = language;
+  constructor(directory: string) {
     const all = new Map(
       list(directory).map((name) => [name, new Uint8Array(readFileSync(join(directory, name)))]),
     );
@@ -77,25 +59,6 @@ export class Assets {
       }
       this.#files.set(name, { hash: hashOf(plain), plain, coded });
     }
-    if (language !== null && Object.keys(language.strings).length > 0) {
-      // As a script, and not as what a script asks for: the page's own wait for it, and not for another answer.
-      const json = JSON.stringify(language.strings);
-      const packed = pack(`globalThis.holdfastStrings=JSON.parse(${JSON.stringify(json)})`);
-      this.#strings = `assets/strings-${packed.hash}.js`;
-      this.#files.set(this.#strings, packed);
-    }
-    const { css = null, logo = null } = dress ?? {};
-    if (css !== null) this.#files.set(brandCss, pack(css));
-    if (logo !== null && "body" in logo)
-      this.#files.set(logoName(logo), { hash: hashOf(logo.body), plain: logo.body, coded: new Map() });
-  }
-
-  /** The name and the logo's address below this base path, for the page. */
-  brand(basePath: string): { readonly name: string | null; readonly logo: string | null } | null {
-    if (this.#dress === null) return null;
-    const { name, logo } = this.#dress;
-    if (logo === null) return { name, logo: null };
-    return { name, logo: "path" in logo ? logo.path : `${basePath}/${logoName(logo)}` };
   }
 
   /** A file by its name below the base path. */
@@ -120,7 +83,7 @@ export class Assets {
         status: 503,
         headers: { ...SECURITY_HEADERS, "content-type": "text/plain; charset=utf-8" },
       });
-    const html = this.#translated(this.#dressed(basePath))
+    const html = this.#index
       .replaceAll(/(src|href)="\.\//g, (_whole, attribute: string) => `${attribute}="${escape(basePath)}/`)
       .replace("<!--settings-->", () => scriptJson(settings));
     if (this.#page?.html !== html) this.#page = { html, packed: pack(html) };
@@ -130,31 +93,6 @@ export class Assets {
     const response = answer(this.#page.packed, asked, { "content-type": "text/html; charset=utf-8" });
     return found ? response : new Response(response.body, { status: 404, headers: response.headers });
   }
-
-  /** With its language, and its dictionary, which is there before the page's scripts run. */
-  #translated(index: string): string {
-    if (this.#language === null) return index;
-    const script = this.#strings === null ? "" : `<script defer src="./${this.#strings}"></script>`;
-    return index
-      .replace('<html lang="en">', () => `<html lang="${escape(this.#language?.tag ?? "en")}">`)
-      .replace("<!--settings-->", () => `${script}<!--settings-->`);
-  }
-
-  /** The template with the brand's name, icon and stylesheet, which comes last so that its tokens win. */
-  #dressed(basePath: string): string {
-    const { name = null, logo = null } = this.brand(basePath) ?? {};
-    let html = this.#index ?? "";
-    if (name !== null) html = html.replace(/<title>[^<]*<\/title>/, () => `<title>${escape(name)}</title>`);
-    if (logo !== null)
-      html = html.replace(/<link rel="icon"[^>]*>/, () => `<link rel="icon" href="${escape(logo)}" />`);
-    if (this.#dress?.css !== null && this.#dress !== null)
-      html = html.replace("</head>", `<link rel="stylesheet" href="./${brandCss}" />\n  </head>`);
-    return html;
-  }
-}
-
-function logoName({ ending }: { readonly ending: string }): string {
-  return `brand-logo.${ending}`;
 }
 
 /** A browser that opens an address names HTML; scripts and tools that take anything do not. */

@@ -9,22 +9,14 @@ import {
   text,
   texts,
 } from "../api/schema.ts";
-import { deploysIn } from "../api/charts.ts";
 import type { ErrorGroup } from "../../operate/browse.ts";
-import {
-  type Deploy,
-  ErrorClues,
-  ErrorGroupDetail,
-  ErrorGroups,
-  FailuresBy,
-  type Permission,
-} from "../api/contract.ts";
+import { ErrorGroupDetail, ErrorGroups, FailuresBy, type Permission } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { insightFilter } from "../api/query.ts";
 import { resource } from "../api/resource.ts";
 import { change, nameOf, type Route, type RouteContext, route, WHILE } from "./route.ts";
 import { about } from "./targets.ts";
-import { checkBy, checkTriageState, commonFields, isGroup } from "../../operate/index.ts";
+import { checkBy, checkTriageState, isGroup } from "../../operate/index.ts";
 
 const permission: Permission = "errors:triage";
 const NOTE = object({}, { note: maybe(text), link: maybe(text) });
@@ -86,39 +78,6 @@ export const errorsRoutes: readonly Route[] = [
       return (await shownTo(context))(found);
     },
   }),
-  route({
-    method: "GET",
-    path: "/errors/:group/clues",
-    id: "errorClues",
-    summary:
-      "What may help to find why: since which build it fails, and what the inputs of its newest 50 dead jobs have in common.",
-    permission: "view",
-    about: about.error,
-    answer: ErrorClues,
-    run: async ({ path, insight, operator, hf, may, redactor }) => {
-      const group = path["group"] ?? "";
-      const found = isGroup(group) ? await insight.errorGroup(group) : null;
-      if (found === null) throw new ApiError("NOT_FOUND", missing);
-      const since = sinceBuild(found.firstAt, await deploysIn(hf, 0, operator.env.clock.now()));
-      if (!(await may("view:payload"))) return { since, looked: null, common: [] };
-      const where = {
-        errorGroup: group,
-        states: ["dead"],
-        names: [found.name],
-        ...(found.queues.length === 0 ? {} : { queues: found.queues }),
-      } as const;
-      const { jobs } = await insight.browse(where, { limit: mostLooked, cursor: null });
-      // Masked first: what may not be seen is not compared either, and looks the same in all.
-      const inputs = jobs.flatMap((job) => {
-        const text = redactor.json(job.input, job);
-        return text === null ? [] : [decoded(text)];
-      });
-      const common = commonFields(inputs)
-        .filter(({ value }) => !value.includes("[redacted]"))
-        .slice(0, mostCommon);
-      return { since, looked: inputs.length, common };
-    },
-  }),
   decision(
     "resolve",
     "resolved",
@@ -158,24 +117,6 @@ export const errorsRoutes: readonly Route[] = [
     missing,
   ),
 ];
-
-const mostLooked = 50;
-const mostCommon = 12;
-
-/** The build that came last before it was first seen. Where there was only ever one, that says nothing. */
-function sinceBuild(firstAt: number | null, deploys: readonly Deploy[]): Deploy | null {
-  if (firstAt === null) return null;
-  const before = deploys.filter(({ at }) => at <= firstAt);
-  return before.length < 2 ? null : (before.at(-1) ?? null);
-}
-
-function decoded(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
 
 function decision<B extends ObjectSchema>(
   verb: "resolve" | "ignore" | "reopen",

@@ -15,9 +15,7 @@ import type { Pulse } from "../live/pulse.ts";
 import type { Redactor } from "../access/redact.ts";
 import { type Resource, resource } from "../api/resource.ts";
 import type { Identity } from "../access/security.ts";
-import { standing } from "../../operate/audit/standings.ts";
 import type { Followed, Stream } from "../live/stream.ts";
-import { subjectOf } from "../../operate/audit/undo.ts";
 import type { AnyJob, Holdfast, OverrideOptions } from "../../index.ts";
 import type { Operator, Store } from "../../operate/index.ts";
 
@@ -65,14 +63,12 @@ export interface RouteContext<Query = unknown, Body = unknown> {
   readonly need: (permission: Permission, of?: Asked) => Promise<void>;
   /** What the route is about; read once. */
   readonly about: () => Promise<readonly Resource[]>;
-  /** False: what it undoes was undone already. */
   readonly audit: (
     action: string,
     target: string | null,
     outcome: string,
     details?: unknown,
-    undoes?: number,
-  ) => Promise<boolean>;
+  ) => Promise<void>;
 }
 
 /** What a permission is asked for. Called only where somebody decides by it. */
@@ -128,8 +124,7 @@ export function route<Q extends ObjectSchema, B extends ObjectSchema, A extends 
 
 /**
  * A route that changes the one thing its path names, writes that on the audit trail (`queues.pause`, `paused`), and answers
- * that it is done. Where `run` returns false there is no such thing, and `missing` says so. An action that can be reverted
- * is written with the state before and after it.
+ * that it is done. Where `run` returns false there is no such thing, and `missing` says so.
  */
 export function change<B extends ObjectSchema>(
   declared: Pick<Declared<ObjectSchema, B, Schema>, "method" | "path" | "id" | "summary" | "body"> & {
@@ -147,20 +142,8 @@ export function change<B extends ObjectSchema>(
     answer: Done,
     run: async (context) => {
       const name = segments.map((segment) => context.path[segment] ?? "").join("/");
-      const [given] = whileOf(context.body as object);
-      const subject = subjectOf(action);
-      const stands = (): Promise<unknown> =>
-        subject === null
-          ? Promise.resolve(undefined)
-          : standing(context.operator, subject, { action, target: name, keys: Object.keys(given) });
-      const before = await stands();
       if ((await run(context, name)) === false) throw new ApiError("NOT_FOUND", missing);
-      // The action has happened: if its state cannot be read any more, it cannot be reverted, and that is all.
-      const after = await stands().catch(() => undefined);
-      const body = declared.body === undefined ? {} : (context.body as object);
-      const details = after === undefined ? body : { ...body, before, after };
-      const nothing = declared.body === undefined && after === undefined;
-      await context.audit(action, name, outcome, nothing ? undefined : details);
+      await context.audit(action, name, outcome, declared.body === undefined ? undefined : context.body);
       return { ok: true };
     },
   });

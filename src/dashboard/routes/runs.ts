@@ -8,21 +8,12 @@ import { flag, instant, object, oneOf, text, texts, within } from "../api/schema
 import { flowOf } from "../api/flow-history.ts";
 import { isId } from "../../values/id.ts";
 import type { RunFilter, RunSummary } from "../../operate/browse.ts";
-import {
-  Enqueued,
-  ExpectedSteps,
-  FlowHistory,
-  FilterJson,
-  LogList,
-  RunFile,
-  RunList,
-} from "../api/contract.ts";
+import { Enqueued, FlowHistory, FilterJson, LogList, RunFile, RunList } from "../api/contract.ts";
 import { ApiError, json } from "../http.ts";
 import { bad } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
 import { resource } from "../api/resource.ts";
 import { errorKind } from "../api/shapes.ts";
-import { stepsBefore } from "../api/step-order.ts";
 import { idOf, noJob } from "./jobs.ts";
 import { readFilter, type Route, visible, route } from "./route.ts";
 import { about } from "./targets.ts";
@@ -150,35 +141,6 @@ export const runsRoutes: readonly Route[] = [
       };
       const page = await context.insight.runs(filter, { limit, cursor });
       return { ...page, runs: page.runs.map(runLine) };
-    },
-  }),
-  route({
-    method: "GET",
-    path: "/jobs/:id/expected",
-    id: "expectedSteps",
-    summary:
-      "What a run that has not ended may still come to: the steps of the newest run of its kind and queue that ended well, by name.",
-    permission: "view",
-    about: about.job,
-    answer: ExpectedSteps,
-    run: async ({ path, insight }) => {
-      const id = idOf(path);
-      const job = await insight.inspect(id);
-      if (job === null) throw noJob(id);
-      // Of its own queue: a run of another one may not be this person's to see.
-      const run = job.endedAt === null ? await insight.outline(job) : null;
-      if (run === null) return { jobId: null, steps: [] };
-      // A machine may come to a step a thousand times; it is expected once.
-      const seen = new Set<string>();
-      const steps = run.steps.filter(({ name, kind }) => {
-        const one = `${kind} ${name}`;
-        return !seen.has(one) && seen.add(one);
-      });
-      const before = stepsBefore(steps);
-      return {
-        jobId: run.id,
-        steps: steps.map(({ name, kind }, i) => ({ name, kind, after: before[i] ?? [] })),
-      };
     },
   }),
   route({

@@ -13,7 +13,6 @@ import { ApiError } from "../http.ts";
 import { insightFilter } from "../api/query.ts";
 import { type Place, type Resource, resource } from "../api/resource.ts";
 import { shownFilter } from "../audit/shown-filter.ts";
-import { laneIn, type Undo } from "../../operate/audit/undo.ts";
 import type { About, RouteContext } from "./route.ts";
 import { isGroup, topicOf } from "../../operate/index.ts";
 
@@ -120,30 +119,6 @@ async function ofOperation(
 export function movedTo(resources: readonly Resource[], queue: string | undefined): readonly Resource[] {
   if (queue === undefined) return resources;
   return distinct([...resources, ...resources.map((one) => ({ ...one, queue }))]);
-}
-
-/** What taking an action back is about. */
-export async function ofUndo(context: RouteContext, undo: Undo): Promise<Resource | readonly Resource[]> {
-  const { target, action } = undo;
-  switch (undo.subject) {
-    case "queue":
-      return ofQueue(target);
-    case "limits": {
-      if (action === "queues.set") return ofQueue(target);
-      if (!action.startsWith("lanes.")) return resource("budget", target);
-      const [queue, lane] = laneIn(target);
-      return resource("lane", lane, { queue });
-    }
-    case "hold":
-      return ofHold(context, target, undo.before === null ? [] : undo.before.queues);
-    case "schedule":
-    case "words":
-      return ofSchedule(context, target);
-    case "worker":
-      return ofWorker(context, target);
-    case "error":
-      return ofError(context, target);
-  }
 }
 
 /** Each queue and kind that the filter names, or that the jobs have whose ids it has. */

@@ -178,9 +178,7 @@ export const migrations: readonly Migration[] = [
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
         id bigint generated always as identity primary key, at bigint not null, actor text not null, action text not null,
-        target text, outcome text not null, details text, undoes bigint)`,
-      // Each entry is undone once.
-      `create unique index audit_undoes on ${t.audit} (undoes) where undoes is not null`,
+        target text, outcome text not null, details text)`,
       `create index audit_target on ${t.audit} (target, id)`,
       // Failures by cause (observe/failure-rows.ts): what was decided about each, and how often by the minute.
       `create table ${t.error_group} (

@@ -175,10 +175,7 @@ export const migrations: readonly Migration[] = [
         primary key (job, id)) without rowid`,
       // What operators did, by the dashboard: kept 90 days.
       `create table ${t.audit} (
-        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text,
-        undoes integer)`,
-      // Each entry is undone once.
-      `create unique index "${schema}_audit_undoes" on ${t.audit} (undoes) where undoes is not null`,
+        id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
       `create index "${schema}_audit_target" on ${t.audit} (target, id)`,
       // Failures by cause (observe/failure-rows.ts): what was decided about each, and how often by the minute.
       `create table ${t.error_group} (

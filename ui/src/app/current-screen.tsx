@@ -1,7 +1,6 @@
 // The screen that the address names.
 import { isScreen, segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
 import { href, path } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { FailuresScreen } from "../screens/failures-screen.tsx";
 import { JobScreen } from "../screens/job-screen.tsx";
 import { OperationsScreen } from "../screens/operations-screen.tsx";
@@ -79,15 +78,15 @@ export function CurrentScreen() {
   }
 }
 
-/** For an address that no screen has. */
+/** Shown for an address without a screen. */
 function NoSuchScreen() {
   return (
     <section class="panel">
       <div class="empty">
-        <h1>{t("There is no such page")}</h1>
-        <p>{t("The address may be cut or mistyped.")}</p>
+        <h1>Page not found</h1>
+        <p>Check the address.</p>
         <a class="button" href={href("/")}>
-          {t("To the overview")}
+          Go to overview
         </a>
       </div>
     </section>

@@ -1,4 +1,5 @@
-// The dialog of keys and settings: fetched when it is first opened.
+// The dialog of keys and settings. Loaded when it first opens.
+import { InfoDialog } from "../kit/dialogs.tsx";
 import { keyTable } from "./key-table.ts";
 import {
   clock,
@@ -10,7 +11,6 @@ import {
   themes,
   times,
 } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 
 export function HelpDialog({
   close,
@@ -24,93 +24,83 @@ export function HelpDialog({
     ...keyTable.map(({ keys: of, what }) => [of.join(" ").replace("Escape", "Esc"), what] as const),
   ];
   return (
-    <div class="dialog">
-      <header>
-        <h2>{t("Keyboard and settings")}</h2>
-      </header>
-      <div class="content">
-        <dl class="keys">
-          {keys.map(([key, what]) => (
-            <>
-              <dt key={`${key} key`}>
-                <kbd>{key}</kbd>
-              </dt>
-              <dd key={key}>{what}</dd>
-            </>
+    <InfoDialog title="Keyboard and settings" close={close}>
+      <dl class="keys">
+        {keys.map(([key, what]) => (
+          <>
+            <dt key={`${key} key`}>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd key={key}>{what}</dd>
+          </>
+        ))}
+      </dl>
+      <label class="row">
+        Theme{" "}
+        <select
+          class="input"
+          aria-label="Theme"
+          value={theme.value}
+          onChange={(event) => (theme.value = event.currentTarget.value as typeof theme.value)}
+        >
+          {themes.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
           ))}
-        </dl>
-        <label class="row">
-          {t("Theme")}{" "}
-          <select
-            class="input"
-            aria-label={t("Theme")}
-            value={theme.value}
-            onChange={(event) => (theme.value = event.currentTarget.value as typeof theme.value)}
-          >
-            {themes.map(([value, name]) => (
-              <option key={value} value={value}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="row">
-          {t("Rows")}{" "}
-          <select
-            class="input"
-            aria-label={t("Rows")}
-            value={density.value}
-            onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
-          >
-            <option value="comfortable">{t("Comfortable")}</option>
-            <option value="compact">{t("Compact")}</option>
-          </select>
-        </label>
-        <label class="row">
-          {t("Live updates")}{" "}
-          <select
-            class="input"
-            aria-label={t("Live updates")}
-            value={refresh.value}
-            onChange={(event) => (refresh.value = event.currentTarget.value as typeof refresh.value)}
-          >
-            {refreshes.map((seconds) => (
-              <option key={seconds} value={seconds}>
-                {t("at most every {seconds} s", { seconds })}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={times.value === "absolute"}
-            onChange={(event) => (times.value = event.currentTarget.checked ? "absolute" : "relative")}
-          />{" "}
-          {t("Times as dates, not as ages")}
-        </label>
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={shortcuts.value === "on"}
-            onChange={(event) => (shortcuts.value = event.currentTarget.checked ? "on" : "off")}
-          />{" "}
-          {t("Single keys do things")}
-        </label>
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={clock.value === "utc"}
-            onChange={(event) => (clock.value = event.currentTarget.checked ? "utc" : "local")}
-          />{" "}
-          {t("Times in UTC")}
-        </label>
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          {t("Close")}
-        </button>
-      </footer>
-    </div>
+        </select>
+      </label>
+      <label class="row">
+        Rows{" "}
+        <select
+          class="input"
+          aria-label="Rows"
+          value={density.value}
+          onChange={(event) => (density.value = event.currentTarget.value as typeof density.value)}
+        >
+          <option value="comfortable">Comfortable</option>
+          <option value="compact">Compact</option>
+        </select>
+      </label>
+      <label class="row">
+        Live updates{" "}
+        <select
+          class="input"
+          aria-label="Live updates"
+          value={refresh.value}
+          onChange={(event) => (refresh.value = event.currentTarget.value as typeof refresh.value)}
+        >
+          {refreshes.map((seconds) => (
+            <option key={seconds} value={seconds}>
+              at most every {seconds} s
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={times.value === "absolute"}
+          onChange={(event) => (times.value = event.currentTarget.checked ? "absolute" : "relative")}
+        />{" "}
+        Show times as dates
+      </label>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={shortcuts.value === "on"}
+          onChange={(event) => (shortcuts.value = event.currentTarget.checked ? "on" : "off")}
+        />{" "}
+        Single-key shortcuts
+      </label>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={clock.value === "utc"}
+          onChange={(event) => (clock.value = event.currentTarget.checked ? "utc" : "local")}
+        />{" "}
+        Times in UTC
+      </label>
+    </InfoDialog>
   );
 }

@@ -1,9 +1,7 @@
-// Every key and what it does: the help shows this table, and a test holds it against the keys that screens ask for. Pure.
-
-import { t } from "../language/translation.ts";
+// Every key and its action. The help shows this table; a test compares it with the keys that screens register. Pure.
 
 export interface KeyLine {
-  /** As `onKey` takes them; those of the browser or of a part by their names. */
+  /** Names as `onKey` takes them; keys of the browser or of one part by their names. */
   readonly keys: readonly string[];
   readonly what: string;
 }
@@ -11,24 +9,24 @@ export interface KeyLine {
 export const keyTable: readonly KeyLine[] = [
   {
     keys: ["Ctrl K"],
-    what: t("Go to or do anything: a screen, a queue, schedule, worker or job, an action"),
+    what: "Go to a screen, queue, schedule, worker or job, or run an action",
   },
-  { keys: ["/"], what: t("The search of this screen; the palette where it has none") },
+  { keys: ["/"], what: "Search on this screen, or the palette" },
   {
     keys: ["j", "k", "Enter", "v"],
-    what: t("In a list: next, previous, open; of jobs, look at it beside the list"),
+    what: "List: next, previous, open, preview",
   },
-  { keys: ["x", "X", "*"], what: t("Jobs: choose, choose a range, choose all that match") },
-  { keys: ["r", "n", "c", "!", "e", "#"], what: t("Jobs: retry, run now, cancel, terminate, edit, delete") },
-  { keys: ["p", "P"], what: t("Jobs, queues, schedules: pause (and go on), resume") },
-  { keys: ["s", "i", "o"], what: t("Failures: resolve, ignore, reopen") },
-  { keys: ["←", "→", "Shift", "Enter"], what: t("On a chart: through time, choose a stretch, open it") },
+  { keys: ["x", "X", "*"], what: "Jobs: select, select a range, select all matching" },
+  { keys: ["r", "n", "c", "!", "e", "#"], what: "Jobs: retry, run now, cancel, terminate, edit, delete" },
+  { keys: ["p", "P"], what: "Jobs, queues, schedules: pause, resume" },
+  { keys: ["s", "i", "o"], what: "Failures: resolve, ignore, reopen" },
+  { keys: ["←", "→", "Shift", "Enter"], what: "Chart: move in time, select a range, open it" },
   {
     keys: ["←", "→", "Enter", "Space"],
-    what: t("In a graph: along the edges, open a step or a job, show the steps of a job; + − 0 its size"),
+    what: "Graph: follow edges, open a step or job, expand a job; + − 0 zoom",
   },
-  { keys: ["."], what: t("Live or paused") },
-  { keys: ["t"], what: t("Theme") },
-  { keys: ["?"], what: t("This") },
-  { keys: ["Escape"], what: t("Close, or choose none") },
+  { keys: ["."], what: "Pause or resume live updates" },
+  { keys: ["t"], what: "Theme" },
+  { keys: ["?"], what: "This" },
+  { keys: ["Escape"], what: "Close, or clear the selection" },
 ];

@@ -1,11 +1,10 @@
-// Screens that nobody begins with: fetched when they are first opened, so that the first script stays small.
+// Screens that are seldom the first. Loaded when they first open, so that the first script stays small.
 import type { JobsKind } from "../jobs/job-columns.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
-import { t } from "../language/translation.ts";
 
 const loading = () => (
   <div class="empty" role="status">
-    <p>{t("Loading…")}</p>
+    <p>Loading…</p>
   </div>
 );
 

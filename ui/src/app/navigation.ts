@@ -1,8 +1,7 @@
-// The entries of the menu: their names, keys, and the figure beside them.
+// The entries of the menu, with their keys and counts.
 import { may, overview } from "../data/live-stream.ts";
 import { count, number } from "../kit/format.ts";
 import type { IconName } from "../kit/icons.tsx";
-import { t } from "../language/translation.ts";
 
 interface MenuEntry {
   readonly path: string;
@@ -15,57 +14,57 @@ interface MenuEntry {
 
 export const groups: readonly { name: string; entries: readonly MenuEntry[] }[] = [
   {
-    name: t("Work"),
+    name: "Work",
     entries: [
-      { path: "/", name: t("Overview"), icon: "overview", key: "o" },
+      { path: "/", name: "Overview", icon: "overview", key: "o" },
       {
         path: "/jobs",
-        name: t("Jobs"),
+        name: "Jobs",
         icon: "jobs",
         key: "j",
-        tail: () => tail(overview.value?.totals.running, (n) => t("{n} running", { n })),
+        tail: () => tail(overview.value?.totals.running, (n) => `${n} running`),
       },
-      { path: "/workflows", name: t("Workflows"), icon: "step", key: "w" },
-      { path: "/batches", name: t("Batches"), icon: "layers", key: "b" },
-      { path: "/scheduled", name: t("Scheduled"), icon: "clock", key: "u", tail: () => capped("scheduled") },
-      { path: "/retries", name: t("Retries"), icon: "retry", key: "r", tail: () => capped("retrying") },
-      { path: "/errors", name: t("Failures"), icon: "dead", key: "f", tail: () => capped("dead", true) },
+      { path: "/workflows", name: "Workflows", icon: "step", key: "w" },
+      { path: "/batches", name: "Batches", icon: "layers", key: "b" },
+      { path: "/scheduled", name: "Scheduled", icon: "clock", key: "u", tail: () => capped("scheduled") },
+      { path: "/retries", name: "Retries", icon: "retry", key: "r", tail: () => capped("retrying") },
+      { path: "/errors", name: "Failures", icon: "dead", key: "f", tail: () => capped("dead", true) },
     ],
   },
   {
-    name: t("Machine"),
+    name: "Machine",
     entries: [
       {
         path: "/queues",
-        name: t("Queues"),
+        name: "Queues",
         icon: "queues",
         key: "q",
         tail: () => tail(overview.value?.queueCount),
       },
-      { path: "/schedules", name: t("Schedules"), icon: "calendar", key: "s" },
+      { path: "/schedules", name: "Schedules", icon: "calendar", key: "s" },
       {
         path: "/workers",
-        name: t("Workers"),
+        name: "Workers",
         icon: "workers",
         key: "k",
         tail: () => tail(overview.value?.workers),
       },
       {
         path: "/limits",
-        name: t("Limits"),
+        name: "Limits",
         icon: "limits",
         key: "l",
         tail: () => tail(overview.value?.holds || undefined),
       },
-      { path: "/database", name: t("Database"), icon: "database", key: "d" },
-      { path: "/operations", name: t("Operations"), icon: "columns", key: "p" },
-      { path: "/audit", name: t("Audit"), icon: "audit", key: "a", shown: () => may("audit:view") },
+      { path: "/database", name: "Database", icon: "database", key: "d" },
+      { path: "/operations", name: "Operations", icon: "columns", key: "p" },
+      { path: "/audit", name: "Audit", icon: "audit", key: "a", shown: () => may("audit:view") },
     ],
   },
 ];
 export const entries = groups.flatMap((group) => group.entries);
 
-/** `of`: the number with what is counted, where that is not what the entry is called by. */
+/** `of`: the count with its unit, if the entry's name does not say it. */
 function tail(n: number | undefined, of?: (n: string) => string): { text: string; of?: string } | null {
   if (n === undefined) return null;
   return of === undefined ? { text: number(n) } : { text: number(n), of: of(number(n)) };

@@ -1,24 +1,19 @@
-// The palette: every screen, queue, schedule, worker and saved view by its name, and what can be done to them. Fetched after the
-// first paint; opened by Ctrl K, by / where a screen has no search of its own, or by the button above.
+// The palette: finds screens, queues, schedules, workers and saved views by name, and runs actions on them. Loaded after
+// the first paint. Ctrl K opens it, and / on screens without a search.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type {
-  JobLine,
-  JobMatches,
-  QueueLine,
-  ScheduleLine,
-  WorkerLine,
-} from "../../../src/dashboard/api/contract.ts";
+import type { JobLine, JobMatches, ScheduleLine, WorkerLine } from "../../../src/dashboard/api/contract.ts";
 import { idPart } from "../../../src/values/id-part.ts";
-import { get, query, seg, send } from "../data/api.ts";
+import { get, query, seg } from "../data/api.ts";
 import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
 import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { live, may, overview } from "../data/live-stream.ts";
-import { attempt } from "../kit/toasts.tsx";
+import { type Actions, allowed } from "../kit/actions.tsx";
+import { queueActions } from "../queues/queue-actions.tsx";
+import { actionsOf } from "../schedules/schedule-actions.tsx";
 import { go } from "../data/router.ts";
 import { nextTheme } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 import { views } from "../jobs/saved-views.tsx";
 
@@ -37,7 +32,7 @@ interface Option {
 }
 
 const mostJobs = 5;
-/** Of things by name; a screen is always there. */
+/** Limits named things; screens are always listed. */
 const mostOptions = 14;
 
 export function Palette({
@@ -52,7 +47,7 @@ export function Palette({
   const text = useSignal("");
   const at = useSignal(0);
   const input = useRef<HTMLInputElement>(null);
-  // It comes after its dialog was opened, which has given the focus away by then.
+  // The dialog took the focus before this component loaded.
   useEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
   const named = useNamed(wanted !== "");
@@ -63,7 +58,7 @@ export function Palette({
     close();
     options[i]?.run();
   };
-  // Enter right after an id was put in: the job that it means comes first, once it is known.
+  // Enter after a pasted id waits for the job that has it.
   const entered = useSignal<string | null>(null);
   useEffect(() => {
     if (entered.value === wanted && !asking) choose(0);
@@ -77,8 +72,8 @@ export function Palette({
         aria-expanded="true"
         aria-controls="palette-list"
         aria-activedescendant={`palette-${chosen}`}
-        aria-label={t("Go to a screen, a queue or a job, or do something")}
-        placeholder={t("A screen, a name, a job's id, an action, or text in a payload")}
+        aria-label="Go to a screen, queue or job, or run an action"
+        placeholder="Screen, name, job id, action, or payload text"
         spellcheck={false}
         onInput={(event) => {
           text.value = event.currentTarget.value;
@@ -93,7 +88,7 @@ export function Palette({
           event.preventDefault();
         }}
       />
-      <ul id="palette-list" role="listbox" aria-label={t("Where to")}>
+      <ul id="palette-list" role="listbox" aria-label="Results">
         {options.map((option, i) => (
           <li
             key={`${option.hint} ${option.name}`}
@@ -112,7 +107,7 @@ export function Palette({
   );
 }
 
-/** Jobs by a part of their ids, once it is long enough to be meant for one; `asking`: they are not known yet. */
+/** Jobs by part of their id. `asking`: the request is pending. */
 function useJobs(wanted: string): { readonly jobs: readonly JobLine[]; readonly asking: boolean } {
   const part = /^[0-9a-f…-]+$/.test(wanted) && idPart(wanted) !== null ? wanted : null;
   const { data, error } = useQuery(`palette id ${part ?? ""}`, async (signal) => ({
@@ -128,7 +123,7 @@ interface Named {
   readonly workers: readonly WorkerLine[];
 }
 
-/** Schedules and workers, asked for once somebody types. */
+/** Loaded when the first character is typed. */
 function useNamed(ask: boolean): Named {
   const found = useQuery(`palette ${ask}`, async (signal): Promise<Named> => {
     if (!ask) return { schedules: [], workers: [] };
@@ -156,22 +151,20 @@ function optionsOf(
     wanted === ""
       ? []
       : [
-          ...views.value.map(({ name, to }) => option(name, "star", t("saved view"), () => go(to))),
-          ...queues.map(({ name }) => option(name, "queues", t("queue"), () => go(`/queues/${seg(name)}`))),
+          ...views.value.map(({ name, to }) => option(name, "star", "saved view", () => go(to))),
+          ...queues.map(({ name }) => option(name, "queues", "queue", () => go(`/queues/${seg(name)}`))),
           ...schedules.map(({ name }) =>
-            option(name, "calendar", t("schedule"), () => go(`/schedules/${seg(name)}`)),
+            option(name, "calendar", "schedule", () => go(`/schedules/${seg(name)}`)),
           ),
           ...workers.map(({ name, id }) =>
-            option(name, "workers", t("worker {id}", { id: id.slice(-6) }), () =>
-              go(`/workers?worker=${seg(id)}`),
-            ),
+            option(name, "workers", `worker ${id.slice(-6)}`, () => go(`/workers?worker=${seg(id)}`)),
           ),
-          ...queues.flatMap(queueActions),
-          ...schedules.flatMap(scheduleActions),
+          ...queues.flatMap((queue) => actionOptions("queue", queue.name, queueActions(queue, again))),
+          ...schedules.flatMap((one) => actionOptions("schedule", one.name, actionsOf(one, again))),
         ];
   const ways = entries.map(({ name, icon, key, path }) => option(name, icon, `g ${key}`, () => go(path)));
   const found = [
-    // A screen is meant by its name, and not by the key beside it.
+    // Screens match by name alone, not by key.
     ...ways.filter(({ name }) => name.toLowerCase().includes(wanted)),
     ...things.filter(fits).slice(0, mostOptions),
     ...commands(help).filter(fits),
@@ -180,13 +173,13 @@ function optionsOf(
     ...jobs
       .slice(0, mostJobs)
       .map(({ id, name, state }) =>
-        option(t("Job {id}", { id }), "jobs", `${name}, ${state}`, () => go(`/jobs/${id}`)),
+        option(`Job ${id}`, "jobs", `${name}, ${state}`, () => go(`/jobs/${id}`)),
       ),
   );
   if (wanted !== "" && may("jobs:search"))
-    // Words, ids and their ends mean here what they mean in the search for jobs, which reads them.
+    // The job search parses words, ids and parts of ids.
     found.push(
-      option(t("Find jobs with “{typed}”", { typed: typed.trim() }), "search", t("search"), () =>
+      option(`Find jobs with “${typed.trim()}”`, "search", "search", () =>
         go(`/jobs${query({ find: typed.trim() })}`),
       ),
     );
@@ -197,23 +190,23 @@ function option(name: string, icon: IconName, hint: string, run: () => void): Op
   return { name, icon, hint, run };
 }
 
-/** What can be done to nothing in particular. */
+/** Actions without a target. */
 function commands(help: () => void): Option[] {
   return [
-    ...(may("jobs:enqueue") ? [option(t("New job"), "plus", "", () => enqueueDialog({}))] : []),
-    option(t("Change the theme"), "moon", "t", nextTheme),
+    ...(may("jobs:enqueue") ? [option("New job", "plus", "", () => enqueueDialog({}))] : []),
+    option("Change the theme", "moon", "t", nextTheme),
     option(
-      live.value ? t("Pause live updates") : t("Resume live updates"),
+      live.value ? "Pause live updates" : "Resume live updates",
       live.value ? "pause" : "play",
       ".",
       () => {
         live.value = !live.value;
       },
     ),
-    option(t("Keyboard and settings"), "keyboard", "?", help),
+    option("Keyboard and settings", "keyboard", "?", help),
     ...(mayDo("retry")
       ? [
-          option(t("Retry all dead jobs"), "retry", t("after a look"), () =>
+          option("Retry all dead jobs", "retry", "with a preview", () =>
             startBulk("retry", { state: ["dead"] }, again),
           ),
         ]
@@ -221,64 +214,11 @@ function commands(help: () => void): Option[] {
   ];
 }
 
-function queueActions({ name, pausedAt, drainingAt }: QueueLine): Option[] {
-  const done = pausedAt === null && drainingAt === null ? "pause" : "resume";
-  return [
-    ...(may("queues:pause")
-      ? [
-          option(
-            done === "pause" ? t("Pause queue {name}", { name }) : t("Resume queue {name}", { name }),
-            done === "pause" ? "pause" : "play",
-            "",
-            () =>
-              void attempt(
-                done === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
-                () => send("POST", `/queues/${seg(name)}/${done}`),
-              ),
-          ),
-        ]
-      : []),
-    ...(mayDo("retry")
-      ? [
-          option(t("Retry all dead of queue {name}", { name }), "retry", t("after a look"), () =>
-            startBulk("retry", { state: ["dead"], queue: [name] }, again),
-          ),
-        ]
-      : []),
-  ];
+function actionOptions(kind: "queue" | "schedule", name: string, actions: Actions): Option[] {
+  return allowed(actions).map(({ verb, icon = "next", press }) =>
+    option(`${verb} ${name}`, icon, kind, press),
+  );
 }
 
-function scheduleActions({ name, paused }: ScheduleLine): Option[] {
-  const path = `/schedules/${seg(name)}`;
-  return [
-    ...(may("schedules:set")
-      ? [
-          option(
-            paused ? t("Resume schedule {name}", { name }) : t("Pause schedule {name}", { name }),
-            paused ? "play" : "pause",
-            "",
-            () =>
-              void attempt(paused ? t("It makes jobs again.") : t("It makes no more jobs."), () =>
-                send("POST", `${path}/${paused ? "resume" : "pause"}`),
-              ),
-          ),
-        ]
-      : []),
-    ...(may("schedules:trigger")
-      ? [
-          option(
-            t("Run schedule {name} now", { name }),
-            "play",
-            "",
-            () =>
-              void attempt(t("Its job is made."), () =>
-                send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
-              ),
-          ),
-        ]
-      : []),
-  ];
-}
-
-/** Lists hear of what was done by the live stream. */
+/** Lists update through the live stream. */
 function again(): void {}

@@ -1,11 +1,10 @@
-// Keys that mean the same in every list: j and k move the focus from row to row (Enter then follows the link, as in any page),
-// / goes to the search of the screen, p pauses what the row is about. A screen that has its own meaning for a key comes first.
+// Keys that mean the same in every list: j and k move between rows, Enter follows the row's link, / focuses the screen's
+// search, p pauses or resumes. A screen's own key wins.
 import { pressIn } from "../kit/actions.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { path } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 
-/** What a row is about comes first in it. */
+/** The first link of a row names its subject. */
 const inRow = "a.main-link, a[href], button";
 
 export function startRowShortcuts(search: () => void): void {
@@ -16,8 +15,8 @@ export function startRowShortcuts(search: () => void): void {
     if (field === null) search();
     else field.focus();
   });
-  onKey("p", () => press([t("Pause"), t("Resume")]));
-  onKey("P", () => press([t("Resume")]));
+  onKey("p", () => press(["Pause", "Resume"]));
+  onKey("P", () => press(["Resume"]));
 }
 
 function rowOfFocus(): HTMLTableRowElement | null {
@@ -36,7 +35,7 @@ function move(by: 1 | -1): void {
   stops[next]?.stop.focus();
 }
 
-/** In the row that has the focus, or on a queue's or schedule's own screen. */
+/** Acts on the focused row, or on the subject of the screen. */
 function press(words: readonly string[]): void {
   if (/^\/(queues|schedules)(\/|$)/.test(path.value))
     pressIn(rowOfFocus() ?? document.querySelector("main .head"), words);

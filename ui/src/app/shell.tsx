@@ -1,17 +1,16 @@
-// The frame of every screen: the menu, the bar at the top, banners, dialogs, notices.
+// The frame of every screen: menu, top bar, banners, dialogs, toasts.
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { locked } from "../data/api.ts";
 import { about, live, me, overview } from "../data/live-stream.ts";
 import { skew } from "../data/page-clock.ts";
-import { brandName, nextTheme, page, theme } from "../data/page-settings.ts";
+import { nextTheme, page, theme } from "../data/page-settings.ts";
 import { go, href, path } from "../data/router.ts";
 import { Dialogs, showDialog } from "../kit/dialogs.tsx";
 import { duration } from "../kit/format.ts";
 import { Icon, Logo } from "../kit/icons.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { Toasts } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 import { CurrentScreen } from "./current-screen.tsx";
 import { HelpDialog, Palette } from "./lazy-screens.tsx";
 import { groups, menuEntryOf, entries } from "./navigation.ts";
@@ -41,7 +40,7 @@ export function App() {
     [],
   );
   useSignalEffect(() => {
-    document.title = [deeperName(), menuEntryOf(path.value)?.name, page.database, page.label, brandName]
+    document.title = [deeperName(), menuEntryOf(path.value)?.name, page.database, page.label, "Holdfast"]
       .filter((part) => part !== undefined && part !== null)
       .join(" · ");
   });
@@ -49,15 +48,15 @@ export function App() {
   return (
     <>
       <a class="skip" href="#main">
-        {t("To the content")}
+        Skip to content
       </a>
       <div class="shell">
         <aside class={`side ${menu.value ? "open" : ""}`}>
           <a class="brand" href={href("/")}>
-            <Logo /> <span class="clip">{brandName}</span>
+            <Logo /> Holdfast
           </a>
           <DatabaseSwitch />
-          <nav class="nav" aria-label={t("Screens")}>
+          <nav class="nav" aria-label="Screens">
             {groups.map((group) => (
               <div key={group.name}>
                 <h2>{group.name}</h2>
@@ -90,13 +89,13 @@ export function App() {
           </nav>
           <div class="side-foot muted small">
             <span>
-              {me.value?.user === "token" ? t("Signed in by token") : (me.value?.user ?? "")}{" "}
-              {me.value?.readOnly === true && <span class="tag">{t("read-only")}</span>}
+              {me.value?.user === "token" ? "Signed in by token" : (me.value?.user ?? "")}{" "}
+              {me.value?.readOnly === true && <span class="tag">read-only</span>}
             </span>
             <span>
               {about.value?.dialect === "postgres"
-                ? t("v{version} on Postgres", { version: about.value?.version ?? "…" })
-                : t("v{version} on SQLite", { version: about.value?.version ?? "…" })}
+                ? `v${about.value?.version ?? "…"} on Postgres`
+                : `v${about.value?.version ?? "…"} on SQLite`}
             </span>
           </div>
         </aside>
@@ -105,7 +104,7 @@ export function App() {
             <button
               type="button"
               class="button quiet icon menu-button"
-              aria-label={t("Menu")}
+              aria-label="Menu"
               aria-expanded={menu.value}
               onClick={() => (menu.value = !menu.value)}
             >
@@ -116,26 +115,21 @@ export function App() {
             <span class="spring" />
             <button type="button" class="finder" onClick={palette}>
               <Icon name="search" size={14} />
-              <span>{t("Go to…")}</span>
-              <span class="hidden-text">{t("Go to a screen, a queue or a job")}</span>
+              <span>Go to…</span>
+              <span class="hidden-text">Go to a screen, a queue or a job</span>
               <kbd aria-hidden="true">{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
             </button>
             <LiveButton />
             <button
               type="button"
               class="button quiet icon roomy-only"
-              aria-label={t("Theme: {theme}. Change", { theme: theme.value })}
-              title={t("Theme: {theme}", { theme: theme.value })}
+              aria-label={`Theme: ${theme.value}. Change`}
+              title={`Theme: ${theme.value}`}
               onClick={nextTheme}
             >
               <Icon name={themeIcons[theme.value]} />
             </button>
-            <button
-              type="button"
-              class="button quiet icon"
-              aria-label={t("Keyboard and settings")}
-              onClick={help}
-            >
+            <button type="button" class="button quiet icon" aria-label="Keyboard and settings" onClick={help}>
               <Icon name="keyboard" />
             </button>
           </header>
@@ -151,10 +145,10 @@ export function App() {
   );
 }
 
-/** Off by so much, somebody's clock is wrong. */
+/** A larger difference means that a clock is wrong. */
 const skewedMs = 30_000;
 
-/** What must be seen on every screen. The overview says the first in its own words. */
+/** Banners of every screen. The overview shows the verdict itself. */
 function Banners() {
   const { verdict } = overview.value ?? {};
   const off = Math.abs(skew.value);
@@ -168,21 +162,15 @@ function Banners() {
       {off > skewedMs && (
         <div class="banner" role="status">
           {skew.value > 0
-            ? t(
-                "This machine's clock is {off} behind the database's. Ages are told by the database's, dates by this one's zone.",
-                { off: duration(off) },
-              )
-            : t(
-                "This machine's clock is {off} ahead of the database's. Ages are told by the database's, dates by this one's zone.",
-                { off: duration(off) },
-              )}
+            ? `This machine's clock is ${duration(off)} behind the database's. Ages use the database's clock.`
+            : `This machine's clock is ${duration(off)} ahead of the database's. Ages use the database's clock.`}
         </div>
       )}
     </>
   );
 }
 
-/** Where the dashboard has several databases: the same screen of another. */
+/** Opens the same screen of another database. */
 function DatabaseSwitch() {
   const known = about.value;
   if (known === null || known.databases.length < 2) return null;
@@ -191,12 +179,12 @@ function DatabaseSwitch() {
       <Icon name="database" size={14} />
       <select
         class="input"
-        aria-label={t("Database")}
+        aria-label="Database"
         value={known.database ?? ""}
         onChange={(event) => {
           const { value } = event.currentTarget;
           const to = known.databases.find(({ name }) => name === value);
-          // A job or a queue of this database is none of the other's.
+          // A job or queue of this database does not exist in another.
           if (to !== undefined) location.assign(`${to.path}/${path.value.split("/")[1] ?? ""}`);
         }}
       >
@@ -210,13 +198,11 @@ function DatabaseSwitch() {
   );
 }
 
-// Palette
-
 export function palette(): void {
   const shown = entries.filter((entry) => entry.shown?.() !== false);
-  showDialog(t("Go to"), (close) => <Palette close={close} entries={shown} help={help} />, "palette");
+  showDialog("Go to", (close) => <Palette close={close} entries={shown} help={help} />, "palette");
 }
 
 function help(): void {
-  showDialog(t("Keyboard and settings"), (close) => <HelpDialog close={close} entries={entries} />);
+  showDialog("Keyboard and settings", (close) => <HelpDialog close={close} entries={entries} />);
 }

@@ -1,9 +1,7 @@
 // The sign-in form, shown before the token is known.
 import { useRef } from "preact/hooks";
 import { denied, unlock } from "../data/api.ts";
-import { brandName } from "../data/page-settings.ts";
 import { Logo } from "../kit/icons.tsx";
-import { t } from "../language/translation.ts";
 
 export function SignIn() {
   const input = useRef<HTMLInputElement>(null);
@@ -18,12 +16,12 @@ export function SignIn() {
         }}
       >
         <span class="brand">
-          <Logo /> <span class="clip">{brandName}</span>
+          <Logo /> Holdfast
         </span>
-        <h1 class="hidden-text">{t("Sign in")}</h1>
-        <p class="muted">{t("Open the address that the server printed, or put its token in here.")}</p>
+        <h1 class="hidden-text">Sign in</h1>
+        <p class="muted">Open the address that the server printed, or enter its token.</p>
         <label class="field">
-          <span>{t("Token")}</span>
+          <span>Token</span>
           <input ref={input} class="input mono" type="password" autocomplete="off" autofocus />
         </label>
         {denied.value !== null && (
@@ -32,7 +30,7 @@ export function SignIn() {
           </div>
         )}
         <button type="submit" class="button primary">
-          {t("Open##verb")}
+          Open
         </button>
       </form>
     </main>

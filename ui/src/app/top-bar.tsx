@@ -1,4 +1,4 @@
-// The bar at the top: the environment, where one is, the palette, live updates, the theme, the help.
+// The top bar: environment, palette, live updates, theme, help.
 import { segmentsOf } from "../../../src/dashboard/appearance/screens.ts";
 import { connection, heardAt, live } from "../data/live-stream.ts";
 import { now, skew } from "../data/page-clock.ts";
@@ -6,22 +6,21 @@ import { page } from "../data/page-settings.ts";
 import { href, path } from "../data/router.ts";
 import { openJob } from "../jobs/open-job.ts";
 import { duration } from "../kit/format.ts";
-import { t } from "../language/translation.ts";
 import { menuEntryOf } from "./navigation.ts";
 
-/** Which environment this is. Its colours are set by CSSOM: the policy allows no style in the page's text. */
+/** Colors are set by CSSOM: the content security policy forbids inline styles. */
 export function Environment() {
   if (page.label === null) return null;
-  const { paper, ink } = page.badge ?? {};
+  const { paper, ink } = page.labelColors ?? {};
   return (
     <span class="env" title={page.label} style={{ background: paper, color: ink }}>
-      <span class="hidden-text">{t("Environment:")} </span>
+      <span class="hidden-text">Environment: </span>
       {page.label}
     </span>
   );
 }
 
-/** What the address names below its screen: a queue by its name, a job by that of its definition once it is read. */
+/** The part of the address below its screen: a queue's name, or the name of a job once it is loaded. */
 export function deeperName(): string | null {
   const deeper = segmentsOf(path.value)?.[2];
   if (deeper === undefined || deeper === "") return null;
@@ -51,29 +50,29 @@ export function Crumbs() {
   );
 }
 
-export const themeIcons = { system: "auto", light: "sun", dark: "moon", contrast: "contrast" } as const;
+export const themeIcons = { system: "auto", light: "sun", dark: "moon" } as const;
 
 const liveWords = {
-  live: t("Live"),
-  paused: t("Paused"),
-  connecting: t("Connecting"),
-  trouble: t("Reconnecting"),
+  live: "Live",
+  paused: "Paused",
+  connecting: "Connecting",
+  trouble: "Reconnecting",
 } as const;
 
-/** The server sends a byte at least every 5 s: without one for so long the page is stale. */
+/** The server sends a byte at least every 5 s. After twice that time the page is stale. */
 const staleMs = 10_000;
 
 export function LiveButton() {
   const silent = now.value - skew.value - heardAt.value;
   const stale = connection.value !== "paused" && silent > staleMs;
   const how = stale ? "trouble" : connection.value;
-  const words = stale ? t("Last update {ago} ago", { ago: duration(silent) }) : liveWords[how];
+  const words = stale ? `Last update ${duration(silent)} ago` : liveWords[how];
   return (
     <button
       type="button"
       class="button quiet"
       aria-pressed={live.value}
-      title={live.value ? t("Live: press to pause") : t("Paused: press to go on")}
+      title={live.value ? "Pause live updates" : "Resume live updates"}
       onClick={() => (live.value = !live.value)}
     >
       <span class={`live-dot ${how}`} aria-hidden="true" />

@@ -1,4 +1,4 @@
-// A text whose end has no room says all of it in its title, once the pointer is on it: in every table, whatever cuts it off.
+// A text that is cut off shows all of itself as its title when the pointer enters it, in every table.
 export function startTruncationTitles(): void {
   document.addEventListener("mouseover", ({ target }) => {
     if (!(target instanceof HTMLElement) || target.closest("td") === null) return;
@@ -9,7 +9,7 @@ export function startTruncationTitles(): void {
   });
 }
 
-/** At its end, or after its last line. */
+/** Cut at its end, or after its last line. */
 function isCut(one: HTMLElement): boolean {
   const { overflowX, webkitLineClamp } = getComputedStyle(one);
   if (overflowX === "visible") return false;

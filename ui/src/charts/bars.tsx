@@ -1,23 +1,22 @@
-// Small bars: how often, hour by hour. The number of each is in a table for those who listen, or in its label.
+// Small bars over time. A table or the label gives screen readers the numbers.
 import { useSignal } from "@preact/signals";
 import { type Lead, useBrush } from "./brush.ts";
-import { t } from "../language/translation.ts";
 
 interface BarsOptions {
   readonly of: readonly number[];
-  /** What they are, said before the figures. */
+  /** Read before the numbers. */
   readonly label: string;
   readonly height: number;
-  /** When each begins; said with its number. */
+  /** The time of a bar; read with its number. */
   readonly name?: (index: number) => string;
   readonly looks?: string;
-  /** How much of each is bad news. */
+  /** The part of each bar that is drawn in red. */
   readonly bad?: readonly number[];
-  /** What a bar of the whole height stands for; default the largest. */
+  /** The value of a bar with full height. Default: the largest. */
   readonly most?: number;
-  /** Bars that stand out. */
+  /** Indices of highlighted bars. */
   readonly chosen?: { readonly low: number; readonly top: number } | null;
-  /** Another element has the label. */
+  /** Another element carries the label. */
   readonly silent?: boolean;
 }
 
@@ -38,14 +37,9 @@ export function Bars({
   const highest = Math.max(...of);
   const said =
     sum === 0 || name === undefined
-      ? t("{label}: {sum} in all", { label, sum: String(sum) })
-      : t("{label}: {sum} in all, most {most} ({when})", {
-          label,
-          sum: String(sum),
-          most: String(highest),
-          when: name(of.indexOf(highest)),
-        });
-  // What is not nothing can be seen.
+      ? `${label}: ${String(sum)} in total`
+      : `${label}: ${String(sum)} in total, maximum ${String(highest)} (${name(of.indexOf(highest))})`;
+  // A value above zero has at least one visible pixel.
   const tall = (n: number): number => (n === 0 ? 0 : Math.max(3, Math.min(1, n / most) * height));
   const bar = (n: number, i: number, kind: string) => (
     <rect class={kind} x={i * step + 1} y={height - tall(n)} width={step - 2} height={tall(n)} />
@@ -79,7 +73,7 @@ export function Bars({
   );
 }
 
-/** Bars of which some can be chosen: dragged over, clicked, or with the keyboard as in a chart. */
+/** Bars with selection by mouse or keyboard, as in a chart. */
 export function BrushedBars({ lead, chosen = null, ...bars }: BarsOptions & { readonly lead: Lead }) {
   const { of, name = String } = bars;
   const dragged = useSignal<{ readonly from: number; readonly to: number } | null>(null);
@@ -99,19 +93,14 @@ export function BrushedBars({ lead, chosen = null, ...bars }: BarsOptions & { re
       class="brushed"
       role="slider"
       tabIndex={0}
-      aria-label={t("{label}. Arrows go through time, Shift chooses a stretch, Enter filters by it.", {
-        label: bars.label,
-      })}
+      aria-label={`${bars.label}. Arrow keys move in time, Shift selects a range, Enter filters by it.`}
       aria-valuemin={0}
       aria-valuemax={Math.max(0, of.length - 1)}
       aria-valuenow={Math.max(0, here)}
       aria-valuetext={
         anchor === null
           ? `${name(here)}: ${of[here] ?? 0}`
-          : t("From {anchor} to {anchor2}", {
-              anchor: name(Math.min(anchor, here)),
-              anchor2: name(Math.max(anchor, here)),
-            })
+          : `From ${name(Math.min(anchor, here))} to ${name(Math.max(anchor, here))}`
       }
       onKeyDown={keyDown}
       onBlur={leave}

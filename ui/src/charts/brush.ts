@@ -1,19 +1,19 @@
-// A choice along a row of points by the keyboard: arrows go along it, Shift chooses a stretch, Enter opens what is chosen, Escape
-// lets go. What it looks like is the owner's own.
+// Selection on a row of points by keyboard: arrow keys move, Shift extends, Enter opens, Escape clears. The owner draws
+// it.
 import { useSignal } from "@preact/signals";
 
-/** What can be done with points. */
+/** Actions on points. */
 export interface Lead {
-  /** A point; `line`: the nearest one, null by the keyboard. */
+  /** Opens a point. `line`: the nearest line; null by keyboard. */
   readonly point: (index: number, line: number | null) => void;
-  /** From one point to another, both in it. */
+  /** Opens a range, both ends included. */
   readonly range: (from: number, to: number) => void;
 }
 
 export interface Brush {
-  /** Where it is; null: nowhere. */
+  /** Index of the selected point; null: none. */
   readonly index: number | null;
-  /** Where the stretch began; null: a point alone. */
+  /** Index at which a range began; null: a single point. */
   readonly anchor: number | null;
   readonly keyDown: (event: KeyboardEvent) => void;
   readonly leave: () => void;

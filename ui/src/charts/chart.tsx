@@ -1,17 +1,16 @@
-// A line chart by uPlot, drawn anew when the theme changes and fed without being made anew. A sentence says the same to who
-// cannot see it. Charts of a page share their cursor: what one is pointed at, all tell of that moment. Where points lead somewhere, a click or Enter goes there, and a stretch that is dragged over (or chosen with
-// Shift and the arrows) is handed on: to who listens it is a slider over the minutes.
+// A line chart drawn by uPlot. It is redrawn when the theme changes and updated in place when data arrives. Screen
+// readers get one sentence and a table. All charts of a page share the cursor. With `lead`, a click or Enter opens a
+// point, and dragging or Shift and arrow keys select a range; for screen readers the chart is a slider over minutes.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { type Lead, useBrush } from "./brush.ts";
-import { durationMark } from "../language/quantities.ts";
-import { axisSize, BINARY, timeRange, WHOLE } from "./axis-scale.ts";
+import { durationMark } from "../text/quantities.ts";
+import { axisSize, BINARY, DURATIONS, timeRange, WHOLE } from "./axis-scale.ts";
 import { duration, number, clockTime, clockSecond, minuteOf } from "../kit/format.ts";
 import type { Mark } from "./lazy-chart.tsx";
-import { contrast, theme } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
+import { theme } from "../data/page-settings.ts";
 
 export interface Line {
   readonly name: string;
@@ -19,17 +18,17 @@ export interface Line {
   readonly shown: (value: number) => string;
 }
 
-/** A fifth line is grey, as the axes are: it stands for the rest. */
+/** The fifth line is grey: it is the sum of the rest. */
 const colours = {
   light: ["#4f46e5", "#0b7fa8", "#b45309", "#b0257a"],
   dark: ["#8b8dff", "#4cc2ea", "#f0b350", "#f58cc4"],
 };
 
-/** Of a chart as a table. */
+/** Rows of the table. */
 const mostRows = 500;
-/** A longer time has its dates: an hour and a minute alone would be of any day. */
+/** A longer range shows dates, because hours and minutes would be ambiguous. */
 const datedMs = 12 * 3_600_000;
-/** With more contrast: darker on white, lighter on black. */
+/** For `prefers-contrast: more`: darker on white, lighter on black. */
 const strong = {
   light: ["#1d12b8", "#00556f", "#7a3c00", "#7d0052"],
   dark: ["#c3c4ff", "#8fe3ff", "#ffd98c", "#ffb8e0"],
@@ -52,11 +51,11 @@ export function Chart({
   title: string;
   at: readonly number[];
   lines: readonly Line[];
-  /** Said where nothing was measured: a flat line explains nothing. */
+  /** Shown if nothing was measured: a flat line explains nothing. */
   empty?: string;
-  /** Instants with a word, such as deploys: lines across, and a sentence below. */
+  /** Instants with a label, such as deploys: vertical lines, listed below the chart. */
   marks?: readonly Mark[];
-  /** Bytes. */
+  /** Values are bytes. */
   sizes?: boolean;
   lead?: Lead;
 }) {
@@ -74,7 +73,7 @@ export function Chart({
   const whenOf = spokenTime.current;
   const active = lead !== undefined;
   const dark = isDark();
-  const high = contrast.value;
+  const high = matchMedia("(prefers-contrast: more)").matches;
   const names = lines.map(({ name }) => name).join();
 
   useEffect(() => {
@@ -93,7 +92,7 @@ export function Chart({
           y: false,
           points: { size: 6 },
           drag: { x: active, y: false, setScale: false },
-          // Where, and nothing else: a stretch is chosen in one.
+          // Charts share the cursor, not the selection.
           sync: { key: "page", filters: { pub: (type) => type === "mousemove", sub: () => true } },
         },
         padding: [8, 20, 0, 0],
@@ -133,9 +132,11 @@ export function Chart({
             size: (_plot, labels) => axisSize(labels),
             ...(sizes
               ? { incrs: [...BINARY] }
-              : shown === number || shown === duration
-                ? { incrs: [...WHOLE] }
-                : {}),
+              : shown === duration
+                ? { incrs: [...DURATIONS] }
+                : shown === number
+                  ? { incrs: [...WHOLE] }
+                  : {}),
             values: (_plot, ticks) => ticks.map(shown === duration ? durationMark : (tick) => shown(tick)),
           },
         ],
@@ -146,7 +147,7 @@ export function Chart({
             stroke: palette[i] ?? axis,
             width: high ? 2.5 : 1.75,
             fill: i === 0 ? `${palette[0]}1a` : "transparent",
-            // A minute alone, between gaps, has no line: it is a dot.
+            // A minute between two gaps has no line, so it is a dot.
             points: {
               show: true,
               size: 5,
@@ -169,7 +170,7 @@ export function Chart({
     const click = (event: MouseEvent): void => {
       const drawn = plot.current;
       const index = drawn?.cursor.idx ?? null;
-      // What was dragged was no click.
+      // The end of a drag is not a click.
       if (drawn === null || index === null || Math.abs(event.clientX - pressedAt) > 3) return;
       leads.current?.point(index, nearest(drawn, index));
     };
@@ -180,7 +181,7 @@ export function Chart({
       plot.current?.destroy();
       plot.current = null;
     };
-    // Data goes in below, without a new chart.
+    // New data updates the chart in place.
   }, [dark, high, names, active]);
 
   useEffect(() => plot.current?.setData(dataOf(at, lines)), [at, lines, marks]);
@@ -197,7 +198,7 @@ export function Chart({
   const spoken = (index: number): string =>
     `${whenOf((at[index] ?? 0) / 1_000)}: ${lines.map(({ name, values, shown }) => `${name} ${shownOf(values[index], shown)}`).join(", ")}`;
   const chosen = index ?? at.length - 1;
-  // What is pointed at, here or in another chart of the page; else now.
+  // The point under the cursor of any chart; else the newest.
   const told = Math.min(pointed.value ?? at.length - 1, at.length - 1);
 
   const last = lines.map(({ name, values, shown }) => `${name} ${shownOf(values.at(-1), shown)}`).join(", ");
@@ -218,27 +219,22 @@ export function Chart({
           ref={host}
           role="slider"
           tabIndex={0}
-          aria-label={t("{title}. Arrows go through time, Shift chooses a stretch, Enter opens it.", {
-            title,
-          })}
+          aria-label={`${title}. Arrow keys move in time, Shift selects a range, Enter opens it.`}
           aria-valuemin={0}
           aria-valuemax={Math.max(0, at.length - 1)}
           aria-valuenow={Math.max(0, chosen)}
           aria-valuetext={
             anchor === null
               ? index === null
-                ? t("Now, {what}", { what: spoken(chosen) })
+                ? `Now, ${spoken(chosen)}`
                 : spoken(chosen)
-              : t("From {anchor} to {anchor2}", {
-                  anchor: whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000),
-                  anchor2: whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000),
-                })
+              : `From ${whenOf((at[Math.min(anchor, chosen)] ?? 0) / 1_000)} to ${whenOf((at[Math.max(anchor, chosen)] ?? 0) / 1_000)}`
           }
           onKeyDown={keyDown}
           onBlur={leave}
         />
       ) : (
-        <div class="plot" ref={host} role="img" aria-label={t("{title}. Now: {last}.", { title, last })} />
+        <div class="plot" ref={host} role="img" aria-label={`${title}. Now: ${last}.`} />
       )}
       {index !== null && (
         <p class="point small" aria-hidden="true">
@@ -247,25 +243,21 @@ export function Chart({
       )}
       {marks.length > 0 && (
         <p class="marks small muted">
-          {t("Deployed: {marks}", {
-            marks: marks
-              .map(({ at: ms, text }) => t("{text} at {ms}", { text, ms: whenOf(ms / 1_000) }))
-              .join(", "),
-          })}
+          Deployed: {marks.map(({ at: ms, text }) => `${text} at ${whenOf(ms / 1_000)}`).join(", ")}
         </p>
       )}
       {empty !== undefined && lines.every(({ values }) => values.every((value) => (value ?? 0) === 0)) && (
         <p class="nothing muted small">{empty}</p>
       )}
       <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
-        <summary>{t("View as table")}</summary>
+        <summary>View as table</summary>
         {tabled.value && <Figures title={title} at={at} lines={lines} whenOf={whenOf} />}
       </details>
     </div>
   );
 }
 
-/** The same as rows, the newest first; minutes in which nothing was measured are left out. */
+/** Newest first, without unmeasured minutes. */
 function Figures({
   title,
   at,
@@ -283,11 +275,11 @@ function Figures({
     .slice(-mostRows)
     .toReversed();
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={t("{title} as a table", { title })}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={`${title} as a table`}>
       <table>
         <thead>
           <tr>
-            <th scope="col">{t("Time")}</th>
+            <th scope="col">Time</th>
             {lines.map(({ name }) => (
               <th key={name} scope="col" class="num">
                 {name}
@@ -328,7 +320,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
     ctx.stroke();
     const word = text.slice(0, 16);
     const gap = 4 * devicePixelRatio;
-    // Near the end there is no room on the right of it.
+    // Labels near the right end are drawn to the left.
     const fits = x + gap + ctx.measureText(word).width <= bbox.left + bbox.width;
     ctx.textAlign = fits ? "left" : "right";
     ctx.fillText(word, fits ? x + gap : x - gap, bbox.top + 11 * devicePixelRatio);
@@ -336,7 +328,7 @@ function drawMarks(plot: uPlot, marks: readonly Mark[], colour: string): void {
   ctx.restore();
 }
 
-/** The line that is nearest to the pointer. */
+/** The line closest to the pointer. */
 function nearest(plot: uPlot, index: number): number | null {
   const top = plot.cursor.top ?? 0;
   let found: { line: number; far: number } | null = null;

@@ -1,9 +1,8 @@
-// Charts come after the page. A browser in which they do not load still has the chart's sentence.
+// Charts load after the page. If they do not load, the sentence with the latest values stays.
 import type { Chart as ChartOf } from "./chart.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
-import { language } from "../language/translation.ts";
 
-/** An instant with a word, such as a deploy. */
+/** An instant with a label, such as a deploy. */
 export interface Mark {
   readonly at: number;
   readonly text: string;
@@ -28,11 +27,11 @@ export const Chart = lazily<Parameters<typeof ChartOf>[0]>(
   },
 );
 
-/** uPlot hands navigator.language to Intl when it is loaded, and Intl throws for one such as "en-US@posix". */
+/** uPlot passes navigator.language to Intl when it loads, and Intl throws for values such as "en-US@posix". */
 function allowAnyLanguage(): void {
   try {
     Intl.getCanonicalLocales(navigator.language);
   } catch {
-    Object.defineProperty(navigator, "language", { configurable: true, value: language });
+    Object.defineProperty(navigator, "language", { configurable: true, value: "en" });
   }
 }

@@ -1,4 +1,4 @@
-// What waited in which queue, and how many slots were used, over the time that the other charts show. Measured once a minute.
+// Backlog by queue and used slots over the chosen time, measured once a minute.
 import { useMemo } from "preact/hooks";
 import type { Load } from "../../../src/dashboard/api/contract.ts";
 import { number } from "../kit/format.ts";
@@ -6,7 +6,6 @@ import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { measuredOver } from "./axis-scale.ts";
-import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "./time-range.tsx";
 
 export function LoadCharts({ marks }: { marks: readonly Mark[] }) {
@@ -18,14 +17,14 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const { at, waiting, slots, looked } = useMemo(() => linesOf(all, tick), [all, tick]);
   const steps = { at, stepMs: all.stepMs };
-  const unseen = t("Nothing was measured in this time; a worker does it once a minute.");
+  const unseen = "Nothing was measured in this time. Workers measure once a minute.";
   return (
     <>
-      <Panel title={t("Backlog by queue")} note={t("ready jobs, {note}", { note })}>
+      <Panel title="Backlog by queue" note={`ready jobs, ${note}`}>
         <Chart
-          title={t("Backlog by queue")}
+          title="Backlog by queue"
           marks={marks}
-          empty={looked ? t("Nothing waited when a worker looked.") : unseen}
+          empty={looked ? "No jobs were waiting." : unseen}
           lead={leadsOf(steps, (_index, line) => ({
             queue: line === null ? null : (all.queues[line]?.name ?? null),
             more: "",
@@ -34,9 +33,9 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
           lines={waiting}
         />
       </Panel>
-      <Panel title={t("Slots")} note={t("of all workers, those of paused queues left out, {note}", { note })}>
+      <Panel title="Slots" note={`of all workers, without paused queues, ${note}`}>
         <Chart
-          title={t("Slots")}
+          title="Slots"
           marks={marks}
           empty={unseen}
           lead={leadsOf(steps, () => ({ queue: null, more: "" }))}
@@ -48,7 +47,7 @@ function Charts({ all, note, marks }: { all: Load; note: string; marks: readonly
   );
 }
 
-/** The same lines until something is new: a chart is fed, not made anew. Pure. */
+/** Keeps the same object until a value changes, because a new object redraws the chart. Pure. */
 function linesOf(load: Load, now: number) {
   const over = measuredOver([load.other, load.running], stepsOver(load, now));
   const line = (name: string, values: readonly (number | null)[]) => ({
@@ -57,12 +56,12 @@ function linesOf(load: Load, now: number) {
     shown: number,
   });
   const named = load.queues.map(({ name, ready }) => line(name, ready));
-  // Where every queue has its own line there is no rest; where none has, nothing waited, and that is worth a line.
+  // The rest is left out if every queue has its own line. Without any queue one line shows zero.
   const rest = named.length === 0 || load.other.some((value) => value !== null && value > 0);
   return {
     at: load.at.slice(0, over),
-    waiting: rest ? [...named, line(named.length === 0 ? t("All queues") : t("Other"), load.other)] : named,
+    waiting: rest ? [...named, line(named.length === 0 ? "All queues" : "Other", load.other)] : named,
     looked: load.other.slice(0, over).some((value) => value !== null),
-    slots: [line(t("Used"), load.running), line(t("Available"), load.slots)],
+    slots: [line("Used", load.running), line("Available", load.slots)],
   };
 }

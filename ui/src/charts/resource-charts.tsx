@@ -1,4 +1,4 @@
-// How the database and the workers' machines were, over the time that is shown. Measured once a minute, by the workers.
+// Resources of the database and of workers' machines over the chosen time. Workers measure once a minute.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { DatabaseSeries, HostLine, HostSeries } from "../../../src/dashboard/api/contract.ts";
@@ -8,7 +8,6 @@ import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { measuredOver } from "./axis-scale.ts";
-import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 
 type Values = readonly (number | null)[];
@@ -17,8 +16,7 @@ interface Steps {
   readonly stepMs: number;
 }
 
-const unseen = t("Nothing was measured in this time; a worker does it once a minute.");
-/** The workers write once a minute. */
+const unseen = "Nothing was measured in this time. Workers measure once a minute.";
 const everyMs = 15_000;
 
 export function DatabaseCharts() {
@@ -49,54 +47,54 @@ function OfDatabase({ all }: { all: DatabaseSeries }) {
   return (
     <div class="grid two">
       <Drawn
-        title={t("Size")}
-        note={t("of the database, {note}", { note })}
+        title="Size"
+        note={`of the database, ${note}`}
         steps={steps}
         sizes
-        lines={[[t("Size"), sizeBytes, bytes]]}
+        lines={[["Size", sizeBytes, bytes]]}
       />
       <Drawn
-        title={t("WAL")}
-        note={t("not yet checkpointed, {note}", { note })}
+        title="WAL"
+        note={`not yet checkpointed, ${note}`}
         steps={steps}
         sizes
-        lines={[[t("WAL"), walBytes, bytes]]}
+        lines={[["WAL", walBytes, bytes]]}
       />
       <Drawn
-        title={t("Reads and writes")}
-        note={t("as workers met them, {note}", { note })}
+        title="Reads and writes"
+        note={`counted by workers, ${note}`}
         steps={steps}
         lines={[
-          [t("Read"), readMs.mean, ms],
-          [t("Slowest read"), readMs.most, ms],
-          [t("Write"), writeMs.mean, ms],
-          [t("Slowest write"), writeMs.most, ms],
+          ["Read", readMs.mean, ms],
+          ["Slowest read", readMs.most, ms],
+          ["Write", writeMs.mean, ms],
+          ["Slowest write", writeMs.most, ms],
         ]}
       />
       {(pool !== null || known(connections)) && (
         <Drawn
-          title={t("Connections")}
-          note={t("of the server, and of the workers' pools, {note}", { note })}
+          title="Connections"
+          note={`of the server, and of the workers' pools, ${note}`}
           steps={steps}
           lines={[
-            [t("All"), connections, number],
+            ["All", connections, number],
             ...(pool === null
               ? []
               : ([
-                  [t("In use"), pool.used, number],
-                  [t("Idle"), pool.idle, number],
-                  [t("Waiting for one"), pool.waiting, number],
+                  ["In use", pool.used, number],
+                  ["Idle", pool.idle, number],
+                  ["Waiting", pool.waiting, number],
                 ] as const)),
           ]}
         />
       )}
       {known(diskFreeBytes) && (
         <Drawn
-          title={t("Free disk")}
-          note={t("where the file lies, {note}", { note })}
+          title="Free disk"
+          note={`on the file's disk, ${note}`}
           steps={steps}
           sizes
-          lines={[[t("Free"), diskFreeBytes, bytes]]}
+          lines={[["Free", diskFreeBytes, bytes]]}
         />
       )}
     </div>
@@ -113,30 +111,28 @@ function OfHosts({ all }: { all: HostSeries }) {
   const note = timeNote();
   const lines = (of: (line: Omit<HostLine, "host">) => Values, shown: Line["shown"]): Lines => [
     ...hosts.map((line) => [line.host, of(line), shown] as const),
-    ...(others === null
-      ? []
-      : [[t("Highest of {hosts} more", { hosts: others.hosts }), of(others), shown] as const]),
+    ...(others === null ? [] : [[`Highest of ${others.hosts} others`, of(others), shown] as const]),
   ];
   return (
     <div class="grid two">
       <Drawn
-        title={t("CPU")}
-        note={t("of one core, by host, {note}", { note })}
+        title="CPU"
+        note={`of one core, by host, ${note}`}
         steps={steps}
         marks={marks}
         lines={lines(({ cpu }) => cpu, percent)}
       />
       <Drawn
-        title={t("Memory")}
-        note={t("resident, by host, {note}", { note })}
+        title="Memory"
+        note={`resident, by host, ${note}`}
         steps={steps}
         marks={marks}
         sizes
         lines={lines(({ rssBytes }) => rssBytes, bytes)}
       />
       <Drawn
-        title={t("Event-loop delay")}
-        note={t("of the latest process, by host, {note}", { note })}
+        title="Event-loop delay"
+        note={`of the latest process, by host, ${note}`}
         steps={steps}
         marks={marks}
         lines={lines(({ loopDelayMs }) => loopDelayMs, ms)}
@@ -164,7 +160,7 @@ function Drawn({
 }) {
   const drawn = useMemo(
     () => lines.map(([name, values, shown]) => ({ name, values: values.slice(0, steps.at.length), shown })),
-    // The lists are new with every answer, and so are the steps.
+    // Each answer has new arrays.
     [steps],
   );
   return (
@@ -182,18 +178,16 @@ function Drawn({
   );
 }
 
-/** The steps that are over, the same until there is something new: a chart is fed, not made anew. */
+/** Completed steps, as the same object until a new one arrives, so that the chart is updated in place. */
 function useSteps(all: Steps, lists: readonly Values[]): Steps {
   const tick = Math.floor(now.value / 10_000) * 10_000;
   const over = measuredOver(lists, stepsOver(all, tick));
   return useMemo(() => ({ at: all.at.slice(0, over), stepMs: all.stepMs }), [all, over]);
 }
 
-/** Most are below a few: a digit or two tell them apart. */
+/** Most values are below ten, so one or two decimals are needed. */
 function ms(value: number): string {
-  return value > 0 && value < 10
-    ? t("{value} ms", { value: Number(value.toFixed(value < 1 ? 2 : 1)) })
-    : duration(value);
+  return value > 0 && value < 10 ? `${Number(value.toFixed(value < 1 ? 2 : 1))} ms` : duration(value);
 }
 
 function percent(cores: number): string {

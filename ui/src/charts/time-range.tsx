@@ -1,30 +1,29 @@
-// The time that charts show: the last hour, another stretch up to now, or one that was dragged over. The address has it, and
-// screens with charts hand it on to each other (router.ts).
+// The time range of charts: the last hour, a longer range up to now, or a selected range. It is part of the address and
+// kept between screens with charts (router.ts).
 import type { ComponentChildren } from "preact";
 import type { Series } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import type { Lead } from "./brush.ts";
-import { amount, windowText } from "../kit/format.ts";
+import { windowText } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { liveNow, now } from "../data/page-clock.ts";
 import { go, href, params, path, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const spans = [
-  ["5m", amount(5, "minute"), 5 * MINUTE],
-  ["15m", amount(15, "minute"), 15 * MINUTE],
-  [null, amount(1, "hour"), HOUR],
-  ["6h", amount(6, "hour"), 6 * HOUR],
-  ["24h", amount(24, "hour"), 24 * HOUR],
-  ["7d", amount(7, "day"), 168 * HOUR],
+  ["5m", "5 min", 5 * MINUTE],
+  ["15m", "15 min", 15 * MINUTE],
+  [null, "1 h", HOUR],
+  ["6h", "6 h", 6 * HOUR],
+  ["24h", "24 h", 24 * HOUR],
+  ["7d", "7 d", 168 * HOUR],
 ] as const;
 type Span = (typeof spans)[number];
 const usual: Span = spans[2];
 
-/** A stretch that was chosen (`from`, `to`), or the last so long (`last`). */
+/** A selected range (`from`, `to`) or a duration up to now (`last`). */
 function timeShown(): { from: number; to: number } | { last: Span } {
   const [from, to] = ["from", "to"].map((name) => Number(params.value.get(name) ?? Number.NaN));
   if (from !== undefined && to !== undefined && to > from) return { from, to };
@@ -32,7 +31,7 @@ function timeShown(): { from: number; to: number } | { last: Span } {
   return { last: spans.find(([name]) => name === last) ?? usual };
 }
 
-/** What was in the time that is shown: asked for again with every change, or every so often where it changes by the minute. */
+/** Data of the chosen range, requested again when it changes, and every step if the range ends now. */
 export function useOverTime<T>(
   address: string,
   { queue = null, everyMs = null }: { queue?: string | null; everyMs?: number | null } = {},
@@ -43,7 +42,7 @@ export function useOverTime<T>(
   return useQuery(
     `${address} ${queue ?? ""} ${key} ${tick}`,
     (signal) => {
-      // By the database's clock as we heard it; the last hour is the server's own to say.
+      // By the database's clock. The server defines the last hour.
       const last = "last" in time ? time.last : null;
       const ago =
         "from" in time
@@ -55,20 +54,18 @@ export function useOverTime<T>(
   );
 }
 
-/** The time that is shown, in words. */
+/** The chosen range in words. */
 export function timeNote(): string {
   const time = timeShown();
-  return "last" in time
-    ? t("last {last}", { last: time.last[1] })
-    : windowText(`${time.from}..${time.to - 1}`);
+  return "last" in time ? `last ${time.last[1]}` : windowText(`${time.from}..${time.to - 1}`);
 }
 
-/** Chooses the time. `more`: what else there is to a stretch that was chosen. */
+/** Chooses the range. `more`: links shown beside a selected range. */
 export function TimePicker({ more }: { more?: (time: { from: number; to: number }) => ComponentChildren }) {
   const time = timeShown();
   return (
     <div class="row tight span">
-      <nav class="spans" aria-label={t("Time shown")}>
+      <nav class="spans" aria-label="Time shown">
         {spans.map((one) => (
           <a
             key={one[1]}
@@ -85,7 +82,7 @@ export function TimePicker({ more }: { more?: (time: { from: number; to: number 
             <b>{timeNote()}</b>
             <button
               type="button"
-              aria-label={t("Back to the last hour")}
+              aria-label="Reset to the last hour"
               onClick={() => setParams({ from: null, to: null })}
             >
               <Icon name="close" size={12} />
@@ -98,13 +95,13 @@ export function TimePicker({ more }: { more?: (time: { from: number; to: number 
   );
 }
 
-/** A stretch of a chart that is dragged over is shown alone, by all charts. */
+/** Dragging over one chart selects the range for all. */
 function showRange({ at, stepMs }: Pick<Series, "at" | "stepMs">): Lead["range"] {
   return (from, to) =>
     setParams({ from: String(at[from] ?? 0), to: String((at[to] ?? 0) + stepMs), last: null });
 }
 
-/** Where a chart over time leads: a stretch is shown alone, a point opens the jobs that ended then. */
+/** A range is shown alone; a point opens the jobs that ended then. */
 export function leadsOf(
   steps: Pick<Series, "at" | "stepMs">,
   of: (index: number, line: number | null) => { readonly queue: string | null; readonly more: string },
@@ -119,7 +116,7 @@ export function leadsOf(
   };
 }
 
-/** Jobs that ended in a stretch of time. */
+/** Jobs that ended within a range. */
 export function jobsOf(
   { from, to }: { from: number; to: number },
   queue: string | null,
@@ -129,7 +126,7 @@ export function jobsOf(
   return `/jobs?ended=${from}..${to - 1}${of}${more === "" ? "" : `&${more}`}`;
 }
 
-/** How many steps are over: one under way would look as if everything had stopped. */
+/** Completed steps only: a partial one would look like a drop to zero. */
 export function stepsOver({ at, stepMs }: Pick<Series, "at" | "stepMs">, now: number): number {
   return at.filter((ms) => ms + stepMs <= now).length;
 }

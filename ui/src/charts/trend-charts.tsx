@@ -1,5 +1,4 @@
-// The last hour by the minute, or another stretch of time: how much was done, and how long it waited. A stretch that is dragged
-// over is shown alone; a point leads to the jobs that ended then.
+// Throughput, waiting time and running time over the chosen time.
 import type { ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import type { Series } from "../../../src/dashboard/api/contract.ts";
@@ -9,12 +8,11 @@ import { Chart, type Mark } from "./lazy-chart.tsx";
 import { Loaded, Panel } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { jobsOf, leadsOf, stepsOver, timeNote, TimePicker, useOverTime } from "./time-range.tsx";
 
 type Beside = (marks: readonly Mark[]) => ComponentChildren;
 
-/** Of everything, or of one queue. `children`: what stands beside the last of them, given the deploys of this time. */
+/** For all queues or one. `children`: charts appended to the grid, given the deploys of the range. */
 export function TrendsPanel({ queue = null, children }: { queue?: string | null; children?: Beside }) {
   const query = useOverTime<Series>("/series", { queue });
   const note = timeNote();
@@ -24,10 +22,10 @@ export function TrendsPanel({ queue = null, children }: { queue?: string | null;
         more={(time) => (
           <>
             <a class="link small" href={href(jobsOf(time, queue, ""))}>
-              {t("Jobs that ended then")}
+              Jobs that ended in this time
             </a>
             <a class="link small" href={href(jobsOf(time, queue, "state=dead"))}>
-              {t("Those that died")}
+              Jobs that died in this time
             </a>
           </>
         )}
@@ -74,7 +72,7 @@ function TrendCharts({
   const marks = useMemo(() => all.deploys.map(({ at, release }) => ({ at, text: release })), [all]);
   const { stepMs } = series;
   const lead = leadsOf(series, () => ({ queue, more: "" }));
-  // By the keyboard: what failed, if anything did.
+  // By keyboard a point opens its dead jobs, if it has any.
   const likely = (index: number): number => ((series.dead[index] ?? 0) > 0 ? 2 : 0);
   const kinds = ["state=done", `attempt=${seg(">1")}`, "state=dead"];
   const percentiles = (title: string, what: string, none: string, of: Series["waitMs"]) => (
@@ -92,36 +90,32 @@ function TrendCharts({
   return (
     <div class="grid two">
       <Panel
-        title={t("Throughput")}
-        note={
-          stepMs === 60_000
-            ? t("jobs a minute, {note}", { note })
-            : t("jobs in {stepMs}, {note}", { stepMs: duration(stepMs), note })
-        }
+        title="Throughput"
+        note={stepMs === 60_000 ? `jobs per minute, ${note}` : `jobs per ${duration(stepMs)}, ${note}`}
       >
         <Chart
-          title={t("Throughput")}
+          title="Throughput"
           marks={marks}
           lead={leadsOf(series, (index, line) => ({ queue, more: kinds[line ?? likely(index)] ?? "" }))}
-          empty={t("No job ended in this time; a minute shows when it is over.")}
+          empty="No jobs ended in this time. A minute appears when it is complete."
           at={series.at}
           lines={[
-            { name: t("Done"), values: series.done, shown: number },
-            { name: t("Retried"), values: series.retried, shown: number },
-            { name: t("Dead"), values: series.dead, shown: number },
+            { name: "Done", values: series.done, shown: number },
+            { name: "Retried", values: series.retried, shown: number },
+            { name: "Dead", values: series.dead, shown: number },
           ]}
         />
       </Panel>
       {percentiles(
-        t("Waiting time"),
-        t("from due to start"),
-        t("No job started in this time; a minute shows when it is over."),
+        "Waiting time",
+        "from due to start",
+        "No jobs started in this time. A minute appears when it is complete.",
         series.waitMs,
       )}
       {percentiles(
-        t("Running time"),
-        t("of an attempt"),
-        t("No attempt ended in this time; a minute shows when it is over."),
+        "Running time",
+        "of an attempt",
+        "No attempts ended in this time. A minute appears when it is complete.",
         series.runMs,
       )}
       {children?.(marks)}

@@ -1,9 +1,8 @@
-// Two texts, and what differs: by colour, by sign, and for who listens by a word. Lines are matched by the longest common run
-// (as many as are worth it).
-import { t } from "../language/translation.ts";
+// Differences of two texts, marked by color, sign, and a word for screen readers. Lines are matched by the longest
+// common subsequence.
 
 const signs = { same: " ", gone: "−", new: "+" } as const;
-const words = { same: "", gone: `${t("before:")} `, new: `${t("after:")} ` } as const;
+const words = { same: "", gone: "before: ", new: "after: " } as const;
 
 export function DiffView({ before, after, label }: { before: string; after: string; label: string }) {
   return (
@@ -27,13 +26,11 @@ export interface DiffLine {
 
 const most = 400;
 
-/**
- * Lines that are in both, only before, only after, in an order in which they can be read.
- */
+/** Lines of both, of `before` and of `after`, in reading order. */
 function diffLines(before: string, after: string): DiffLine[] {
   const a = before.split("\n").slice(0, most);
   const b = after.split("\n").slice(0, most);
-  // lengths[i][j]: of the longest common run of a from i and b from j.
+  // lengths[i][j]: the longest common subsequence of a from i and b from j.
   const lengths = Array.from({ length: a.length + 1 }, () => new Uint16Array(b.length + 1));
   const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
   for (let i = a.length - 1; i >= 0; i -= 1)

@@ -1,17 +1,17 @@
-// A stack in pieces: what the program said, its own frames, and runs of frames of libraries and of Node, which fold. Pure.
+// A stack in parts: the message, the program's own frames, and library frames, which fold. Pure.
 
 export type StackPart =
   | { readonly kind: "line"; readonly text: string; readonly library: boolean }
   | { readonly kind: "library"; readonly lines: readonly string[] };
 
-/** One frame alone takes no more room than the button that would fold it. */
+/** A single frame takes no more room than the button that unfolds it. */
 const fewestFolded = 2;
 
 function isLibrary(line: string): boolean {
   return /^\s*at /.test(line) && /[\\/]node_modules[\\/]|\bnode:|\(internal\/|<anonymous>\)$/.test(line);
 }
 
-/** Causes and messages are no frames, so that a chain of causes stays as it was. */
+/** Lines without a location stay, so that a chain of causes is complete. */
 export function stackParts(text: string): StackPart[] {
   const parts: StackPart[] = [];
   let run: string[] = [];

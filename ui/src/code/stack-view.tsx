@@ -1,7 +1,7 @@
-// A stack, its own frames first to the eye: those of libraries fold behind a button that says how many they are.
+// A stack with library frames folded behind a button that counts them.
 import { useSignal } from "@preact/signals";
 import { stackParts } from "./stack-frames.ts";
-import { t } from "../language/translation.ts";
+import { plural } from "../text/quantities.ts";
 
 export function StackView({ text }: { text: string }) {
   const open = useSignal<ReadonlySet<number>>(new Set());
@@ -11,7 +11,7 @@ export function StackView({ text }: { text: string }) {
     open.value = next;
   };
   return (
-    <pre class="code" tabIndex={0} role="group" aria-label={t("Stack")}>
+    <pre class="code" tabIndex={0} role="group" aria-label="Stack">
       {stackParts(text).map((part, i) =>
         part.kind === "line" ? (
           <span key={i} class={part.library ? "lib" : ""}>
@@ -22,9 +22,7 @@ export function StackView({ text }: { text: string }) {
           <span key={i}>
             {"    "}
             <button type="button" class="unfold" aria-expanded={open.value.has(i)} onClick={() => toggle(i)}>
-              {t("{count, plural, one {# library frame} other {# library frames}}", {
-                count: part.lines.length,
-              })}
+              {plural(part.lines.length, "library frame")}
             </button>
             {"\n"}
             {open.value.has(i) && <span class="lib">{part.lines.map((line) => `${line}\n`)}</span>}

@@ -2,10 +2,9 @@
 // and kept for this tab alone.
 import { signal } from "@preact/signals";
 import type { ErrorBody } from "../../../src/dashboard/api/contract.ts";
-import { AUDIT_ID, READ_AT } from "../../../src/dashboard/api/headers.ts";
+import { READ_AT } from "../../../src/dashboard/api/headers.ts";
 import type { Params } from "./query-params.ts";
 import { page } from "./page-settings.ts";
-import { t } from "../language/translation.ts";
 
 const tokenKey = "holdfast.token";
 
@@ -54,7 +53,7 @@ export class ApiFailure extends Error {
   readonly issues: NonNullable<ErrorBody["error"]["issues"]>;
 
   constructor(status: number, body: ErrorBody | null) {
-    super(body?.error.message ?? t("The server answered {status}.", { status }));
+    super(body?.error.message ?? `The server answered ${status}.`);
     this.status = status;
     this.code = body?.error.code ?? "UNKNOWN";
     this.field = body?.error.field;
@@ -102,16 +101,13 @@ export async function call(
     redirect: "manual",
   });
   const response = await (init.method === undefined ? asking : noticed(asking));
-  if (response.ok || response.status === 304) {
-    note(Number(response.headers.get(AUDIT_ID) ?? 0));
-    return response;
-  }
+  if (response.ok || response.status === 304) return response;
   // Elsewhere 429 may tell of too many streams; here it is wrong tokens alone.
   const guessed = response.status === 429 && path === "/me";
   if (page.auth === "token" && (response.status === 401 || guessed)) {
     locked.value = true;
-    if (guessed) denied.value = t("Too many wrong tokens. Wait a minute, then try again.");
-    else if (token.value !== null) denied.value ??= t("That token is not right.");
+    if (guessed) denied.value = "Too many wrong tokens. Wait a minute, then try again.";
+    else if (token.value !== null) denied.value ??= "Wrong token.";
   }
   let told: ErrorBody | null = null;
   try {
@@ -142,8 +138,7 @@ async function noticed<T>(change: Promise<T>): Promise<T> {
 
 /** JSON has no NaN and would write null, which takes a limit away. */
 function exactly(name: string, value: unknown): unknown {
-  if (typeof value === "number" && !Number.isFinite(value))
-    throw new Error(t("The {name} is not a number.", { name }));
+  if (typeof value === "number" && !Number.isFinite(value)) throw new Error(`The ${name} is not a number.`);
   return value;
 }
 
@@ -154,38 +149,8 @@ export async function get<T>(path: string, params: Params = {}, signal?: AbortSi
   return (await response.json()) as T;
 }
 
-/** Counts what was taken back: whatever the page shows is asked for again. */
+/** Counts undone actions: after each, every query of the page is repeated. */
 export const renewed = signal(0);
-
-const noting = new Set<number[]>();
-
-/** Does something, and tells which entries of the audit trail it left that can be taken back. */
-export async function noted<T>(
-  run: () => Promise<T>,
-): Promise<{ readonly value: T; readonly undo: readonly number[] }> {
-  const ids: number[] = [];
-  noting.add(ids);
-  try {
-    return { value: await run(), undo: ids };
-  } finally {
-    noting.delete(ids);
-  }
-}
-
-/** Of two things that are done at once nobody knows which an answer belongs to: neither is offered. */
-function note(id: number): void {
-  const [ids, other] = noting;
-  if (id > 0 && ids !== undefined && other === undefined) ids.push(id);
-}
-
-/** Takes entries back, the latest first. */
-export async function takeBack(ids: readonly number[]): Promise<void> {
-  try {
-    for (const id of ids.toReversed()) await send("POST", `/audit/${id}/undo`);
-  } finally {
-    renewed.value += 1;
-  }
-}
 
 const readAts = new WeakMap<AbortSignal, number>();
 

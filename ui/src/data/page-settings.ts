@@ -1,18 +1,15 @@
 // What the server put into the page, and what this browser remembers.
-import { computed, effect, signal } from "@preact/signals";
-import { t } from "../language/translation.ts";
+import { effect, signal } from "@preact/signals";
 
 interface PageSettings {
   readonly basePath: string;
   readonly label: string | null;
-  /** The label's colours; null: the page's own. */
-  readonly badge?: { readonly paper: string; readonly ink: string } | null;
+  /** Null: the page's own colors. */
+  readonly labelColors?: { readonly paper: string; readonly ink: string } | null;
   /** With `{traceId}` in it. */
   readonly traceLink?: string | null;
   /** Its name among several. */
   readonly database?: string | null;
-  /** What it is called and wears in place of our own. */
-  readonly brand?: { readonly name: string | null; readonly logo: string | null } | null;
   readonly auth: "token" | "page";
 }
 
@@ -22,8 +19,6 @@ function read(): PageSettings {
 }
 
 export const page: PageSettings = read();
-
-export const brandName: string = page.brand?.name ?? "Holdfast";
 
 /** A signal that is kept in this browser. Private windows may refuse; then it lasts as long as the page. */
 function kept<T extends string>(key: string, fallback: T, allowed: readonly T[]) {
@@ -67,13 +62,12 @@ export function keptList<T>(key: string, is: (value: unknown) => value is T) {
   return value;
 }
 
-export const theme = kept("theme", "system", ["system", "light", "dark", "contrast"]);
+export const theme = kept("theme", "system", ["system", "light", "dark"]);
 /** What can be chosen, in the words that are shown. */
 export const themes = [
-  ["system", t("As the system")],
-  ["light", t("Light")],
-  ["dark", t("Dark")],
-  ["contrast", t("High contrast")],
+  ["system", "System"],
+  ["light", "Light"],
+  ["dark", "Dark"],
 ] as const;
 export const clock = kept("clock", "local", ["local", "utc"]);
 /** Queues that share what is before the first dot or colon, together. */
@@ -89,20 +83,13 @@ export const times = kept("times", "relative", ["relative", "absolute"]);
 export const previews = kept("previews", "on", ["on", "off"]);
 export const shortcuts = kept("shortcuts", "on", ["on", "off"]);
 
-const moreContrast = matchMedia("(prefers-contrast: more)");
-const wantsContrast = signal(moreContrast.matches);
-moreContrast.addEventListener("change", (event) => (wantsContrast.value = event.matches));
-/** Chosen here, or wished for in the system, whatever is light or dark. */
-export const contrast = computed(() => theme.value === "contrast" || wantsContrast.value);
-
 effect(() => {
   const { dataset } = document.documentElement;
   dataset["theme"] = theme.value;
   dataset["density"] = density.value;
-  dataset["contrast"] = contrast.value ? "more" : "usual";
 });
 
-const following = { system: "dark", dark: "light", light: "contrast", contrast: "system" } as const;
+const following = { system: "dark", dark: "light", light: "system" } as const;
 
 export function nextTheme(): void {
   theme.value = following[theme.value];

@@ -1,27 +1,25 @@
-// What `holdfast doctor` says of the database, and how it is kept: schema, retention, what holds cleaning up back. Looked at when
-// the screen is opened, every 30 seconds while it is open and live, and when asked.
+// Findings of `holdfast doctor`, schema version, retention, and what delays vacuum. Refreshed every 30 seconds while the
+// screen is open, and on request.
 import { useEffect } from "preact/hooks";
 import type { DoctorReport } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { duration, number } from "../kit/format.ts";
+import { duration, number, plural } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { live } from "../data/live-stream.ts";
 import { Ago } from "../kit/labels.tsx";
 import { Facts, Loaded, Panel } from "../kit/panels.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const everyMs = 30_000;
 
 type Check = DoctorReport["checks"][number];
 
-/** The worst first. */
+/** Worst first. */
 const verdicts: Readonly<Record<Check["verdict"], readonly [icon: IconName, words: string, tag: string]>> = {
-  wrong: ["dead", t("wrong"), "bad"],
-  note: ["dot", t("note"), "warn"],
-  unknown: ["minus", t("not known"), ""],
-  ok: ["check", t("ok"), "good"],
+  wrong: ["dead", "wrong", "bad"],
+  note: ["dot", "note", "warn"],
+  unknown: ["minus", "not known", ""],
+  ok: ["check", "ok", "good"],
 };
 const order = Object.keys(verdicts);
 
@@ -37,11 +35,11 @@ export function DoctorPanel() {
   return (
     <>
       <Panel
-        title={t("Doctor")}
+        title="Doctor"
         note={query.data === null ? undefined : <Looked of={query.data} />}
         tools={
           <button type="button" class="button small" aria-disabled={query.loading} onClick={again}>
-            <Icon name="retry" size={12} /> {t("Look again")}
+            <Icon name="retry" size={12} /> Check again
           </button>
         }
       >
@@ -54,12 +52,11 @@ export function DoctorPanel() {
 
 function Looked({ of: { checks, at } }: { of: DoctorReport }) {
   const wrong = checks.filter(({ verdict }) => verdict === "wrong").length;
-  const said =
-    wrong === 0
-      ? t("Nothing is wrong")
-      : t("{wrong, plural, one {# thing is} other {# things are}} wrong", { wrong });
+  const said = wrong === 0 ? "No problems" : plural(wrong, "problem");
   return (
-    <>{rich("{said}, looked {when}", { said: <span role="status">{said}</span>, when: <Ago at={at} /> })}</>
+    <>
+      <span role="status">{said}</span>, looked <Ago at={at} />
+    </>
   );
 }
 
@@ -71,7 +68,7 @@ function Checks({ of: { checks } }: { of: DoctorReport }) {
     <>
       <Lines of={rest} />
       <details class="tabled">
-        <summary>{t("{well} more are well", { well: number(well.length) })}</summary>
+        <summary>{number(well.length)} more passed</summary>
         <Lines of={well} />
       </details>
     </>
@@ -102,43 +99,31 @@ function Lines({ of }: { of: readonly Check[] }) {
 }
 
 function Upkeep({ of: { schema, retention, prune, oldest } }: { of: DoctorReport }) {
-  const kept = (ms: number) => (ms === 0 ? t("for ever") : duration(ms));
+  const kept = (ms: number) => (ms === 0 ? "for ever" : duration(ms));
   const { transactionMs, whose, xminAge } = oldest;
   return (
-    <Panel title={t("Upkeep")} note={t("retention as this process was opened with")}>
+    <Panel title="Upkeep" note="retention set in this process">
       <Facts
         of={[
           [
-            t("Schema"),
+            "Schema",
             <>
-              {rich("version {version} ({name}), applied {when}", {
-                version: schema.version,
-                name: schema.name,
-                when: <Ago at={schema.appliedAt} />,
-              })}
+              version {schema.version} ({schema.name}), applied <Ago at={schema.appliedAt} />
             </>,
           ],
-          [t("Done jobs are kept"), kept(retention.doneMs)],
-          [t("Dead and cancelled ones"), kept(retention.deadMs)],
+          ["Done jobs are kept", kept(retention.doneMs)],
+          ["Dead and cancelled jobs are kept", kept(retention.deadMs)],
           ...(retention.queues === 0
             ? []
-            : [
-                [
-                  t("With times of their own"),
-                  t("{queues, plural, one {# queue} other {# queues}}", { queues: retention.queues }),
-                ] as const,
-              ]),
-          ...(retention.eventLogMs === null ? [] : [[t("Event log"), kept(retention.eventLogMs)] as const]),
+            : [["With their own retention", plural(retention.queues, "queue")] as const]),
+          ...(retention.eventLogMs === null ? [] : [["Event log", kept(retention.eventLogMs)] as const]),
           [
-            t("Next clean-up"),
+            "Next prune",
             prune === null ? (
-              t("none yet: a worker does it")
+              "none yet"
             ) : (
               <>
-                {rich("due {when}, last {when2}", {
-                  when: <Ago at={prune.nextAt} />,
-                  when2: <Ago at={prune.doneAt} />,
-                })}
+                due <Ago at={prune.nextAt} />, last <Ago at={prune.doneAt} />
               </>
             ),
           ],
@@ -146,18 +131,13 @@ function Upkeep({ of: { schema, retention, prune, oldest } }: { of: DoctorReport
             ? []
             : [
                 [
-                  t("Oldest transaction"),
-                  whose === null ? t("none is open") : `${duration(transactionMs)} (${whose})`,
+                  "Oldest transaction",
+                  whose === null ? "none is open" : `${duration(transactionMs)} (${whose})`,
                 ] as const,
               ]),
           ...(xminAge === null
             ? []
-            : [
-                [
-                  t("Oldest snapshot"),
-                  t("{xminAge, plural, one {# transaction} other {# transactions}} behind", { xminAge }),
-                ] as const,
-              ]),
+            : [["Oldest snapshot", `${plural(xminAge, "transaction")} behind`] as const]),
         ]}
       />
     </Panel>

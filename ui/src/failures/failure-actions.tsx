@@ -1,15 +1,13 @@
-// What can be done about a cause of failures: try one of its jobs, retry or delete them all, and decide about it.
+// Actions on a failure group: retry one job, retry or delete all, resolve, ignore, reopen.
 import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
 import { send } from "../data/api.ts";
 import { may } from "../data/live-stream.ts";
 import { go } from "../data/router.ts";
 import { Field, openForm } from "../kit/forms.tsx";
-import { attempt, toast } from "../kit/toasts.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
+import { attempt, toast, type Undo } from "../kit/toasts.tsx";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 
-/** Its dead jobs. */
+/** The dead jobs of a group. */
 export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
   return {
     state: ["dead"],
@@ -23,35 +21,35 @@ export function isSettled({ state }: ErrorGroup): boolean {
   return state === "resolved" || state === "ignored";
 }
 
-/** Whether somebody should look at it: it has jobs, or came back. */
+/** Whether the group needs attention: it has dead or retrying jobs, or has regressed. */
 export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
   return state === "regressed" || (state === "open" && dead + retrying > 0);
 }
 
-/** Runs one of them again; its page shows what becomes of it. */
+/** Retries one job and opens the group with its result. */
 export function tryOne(group: ErrorGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
-  void attempt(t("One of them runs again: see what becomes of it."), () =>
-    send("POST", `/jobs/${sample}/retry`),
-  ).then((ok) => ok && go(`/errors/${group.group}?tried=${sample}`));
+  void attempt("Retrying one job", () => send("POST", `/jobs/${sample}/retry`)).then(
+    (ok) => ok && go(`/errors/${group.group}?tried=${sample}`),
+  );
 }
 
 export function retryAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("retry", deadOf(group), again);
 }
 
-/** With another input: an object that is merged into each, or the steps of a JSON Patch. */
+/** Retries with changed input: a merged object or a JSON Patch. */
 export function patchAll(group: ErrorGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
   openForm({
-    title: t("Retry with another input"),
-    verb: t("Look what that does"),
+    title: "Retry with changed input",
+    verb: "Preview",
     body: (
       <>
         <label class="field">
-          <span>{t("Patch (JSON)")}</span>
+          <span>Patch (JSON)</span>
           <textarea
             class="input mono"
             name="patch"
@@ -62,16 +60,16 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
           />
         </label>
         <p class="muted small">
-          {rich(
-            "An object is merged into each input, and null takes a key away. A list is a JSON Patch: {code}. Unique keys and lanes stay what they were.",
-            { code: <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code> },
-          )}
+          An object is merged into each input; null removes a key. An array is a JSON Patch:{" "}
+          <code>{'[{ "op": "replace", "path": "/user/plan", "value": "pro" }]'}</code>. Unique keys and lanes
+          do not change.
         </p>
       </>
     ),
     run: async (fields) => {
-      const given = fields.json("patch", t("patch"));
-      if (typeof given !== "object" || given === null) throw new Error(t("A patch is an object or a list."));
+      const given = fields.json("patch", "patch");
+      if (typeof given !== "object" || given === null)
+        throw new Error("A patch must be an object or an array.");
       patch = given;
       return null;
     },
@@ -79,7 +77,7 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
   });
 }
 
-/** Into another queue, where they stay dead. */
+/** Moves the dead jobs to another queue. */
 export function moveAll(group: ErrorGroup, again: () => void): void {
   if (group.dead > 0) startBulk("edit", deadOf(group), again);
 }
@@ -90,29 +88,28 @@ export function deleteAll(group: ErrorGroup, again: () => void): void {
 
 function mayDecide(): boolean {
   if (may("errors:triage")) return true;
-  toast(t("You may not decide about errors here."), "bad");
+  toast("You do not have permission to triage failures.", "bad");
   return false;
 }
 
 export function resolve(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Resolve this error"),
-    verb: t("Resolve"),
+    title: "Resolve this failure group",
+    verb: "Resolve",
     body: (
       <>
         <p class="muted">
-          {t(
-            "If anything fails so again, it opens by itself and says that it has regressed. Its dead jobs stay: retry or delete them.",
-          )}
+          Reopens if the same failure occurs again. Dead jobs stay until you retry or delete them.
         </p>
         <NoteFields group={group} />
       </>
     ),
     run: async (fields) => {
       await send("POST", `/errors/${group.group}/resolve`, noteOf(fields.text("note"), fields.text("link")));
-      return t("It is resolved.");
+      return "Resolved";
     },
+    undo: () => deciding(group),
     then: again,
   });
 }
@@ -120,17 +117,17 @@ export function resolve(group: ErrorGroup, again: () => void): void {
 export function ignore(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Ignore this error"),
-    verb: t("Ignore"),
+    title: "Ignore this failure group",
+    verb: "Ignore",
     body: (
       <>
         <div class="grid two">
-          <Field label={t("For")} name="for" placeholder={t("good, or 12h, 7d")} />
+          <Field label="For" name="for" placeholder="no end; or 12h, 7d" />
           <Field
-            label={t("Until it fails so often more")}
+            label="Until this many more failures"
             name="count"
             inputMode="numeric"
-            placeholder={t("no matter")}
+            placeholder="no limit"
           />
         </div>
         <NoteFields group={group} />
@@ -142,32 +139,47 @@ export function ignore(group: ErrorGroup, again: () => void): void {
         for: fields.text("for"),
         count: fields.number("count"),
       });
-      return t("It is ignored.");
+      return "Ignored";
     },
+    undo: () => deciding(group),
     then: again,
   });
 }
 
 export function reopen(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
-  void attempt(t("It is open again."), () => send("POST", `/errors/${group.group}/reopen`)).then(again);
+  void attempt("Reopened", () => send("POST", `/errors/${group.group}/reopen`), deciding(group)).then(again);
+}
+
+/** Restores the decision that the page shows now. */
+function deciding({ group, state, note, link, untilAt, untilCount }: ErrorGroup): Undo {
+  const path = `/errors/${group}`;
+  if (state === "resolved") return () => send("POST", `${path}/resolve`, { note, link });
+  if (state !== "ignored") return () => send("POST", `${path}/reopen`, { note, link });
+  return () =>
+    send("POST", `${path}/ignore`, {
+      note,
+      link,
+      until: untilAt ?? undefined,
+      count: untilCount ?? undefined,
+    });
 }
 
 export function note(group: ErrorGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
-    title: t("Note"),
-    verb: t("Keep"),
+    title: "Note",
+    verb: "Keep",
     body: <NoteFields group={group} />,
     run: async (fields) => {
       await send("PATCH", `/errors/${group.group}`, noteOf(fields.text("note"), fields.text("link")));
-      return t("It is noted.");
+      return "Note saved";
     },
     then: again,
   });
 }
 
-/** What is left empty is taken away. */
+/** An empty field removes its value. */
 function noteOf(
   text: string | undefined,
   link: string | undefined,
@@ -179,20 +191,20 @@ function NoteFields({ group }: { group: ErrorGroup }) {
   return (
     <>
       <label class="field">
-        <span>{t("Note")}</span>
+        <span>Note</span>
         <textarea
           class="input short"
           name="note"
           defaultValue={group.note ?? ""}
-          placeholder={t("For whoever looks next")}
+          placeholder="What is known so far"
         />
       </label>
-      <Field label={t("Link")} name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
+      <Field label="Link" name="link" placeholder="https://…" defaultValue={group.link ?? ""} />
     </>
   );
 }
 
-/** The keys that act on a group, here and on its own page. */
+/** Keys on a failure group, in the list and on its own screen. */
 export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
   return [
     ["r", (group) => retryAll(group, again)],

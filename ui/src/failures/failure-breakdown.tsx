@@ -1,19 +1,18 @@
-// Failures from another side than their cause: which kind, queue, worker, version or hour has how many of them.
+// Failures by name, queue, worker, version or hour.
 import type { FailuresBy } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { amount, minuteOf, number } from "../kit/format.ts";
+import { minuteOf, number, plural } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { now } from "../data/page-clock.ts";
 import { href, params } from "../data/router.ts";
 import { Listing } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const HOUR = 3_600_000;
 const spans = [
-  ["1h", amount(1, "hour"), HOUR],
-  [null, amount(24, "hour"), 24 * HOUR],
-  ["7d", amount(7, "day"), 168 * HOUR],
+  ["1h", "1 h", HOUR],
+  [null, "24 h", 24 * HOUR],
+  ["7d", "7 d", 168 * HOUR],
 ] as const;
 
 type Line = FailuresBy["lines"][number];
@@ -30,7 +29,7 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
   return (
     <>
       <div class="row tight span">
-        <nav class="spans" aria-label={t("Time shown")}>
+        <nav class="spans" aria-label="Time shown">
           {spans.map((one) => (
             <a
               key={one[1]}
@@ -41,19 +40,17 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
             </a>
           ))}
         </nav>
-        {by === "worker" && (
-          <span class="muted small">{t("Which worker it was is known of the last hour or two.")}</span>
-        )}
+        {by === "worker" && <span class="muted small">Workers are known for the last one or two hours.</span>}
       </div>
-      <section class="panel" aria-label={t("Failures by {by}", { by })}>
+      <section class="panel" aria-label={`Failures by ${by}`}>
         <Listing
           query={query}
           rows={({ lines }) => lines}
           rowKey={({ value, name }: Line) => `${name ?? ""} ${value}`}
           empty={{
             icon: "check",
-            title: t("Nothing has failed"),
-            text: <p>{t("In this time, as workers counted it.")}</p>,
+            title: "No failures",
+            text: <p>In this time range, counted by workers.</p>,
           }}
           columns={[
             {
@@ -70,32 +67,26 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
                 );
               },
             },
-            { head: t("Failures"), num: true, cell: ({ failures }) => number(failures) },
+            { head: "Failures", num: true, cell: ({ failures }) => number(failures) },
             {
-              head: t("Share"),
+              head: "Share",
               from: "medium",
               style: { width: "34%" },
               cell: ({ failures }) => (
                 <span
                   class="share"
                   role="img"
-                  aria-label={t("{failures} % of these", { failures: Math.round((failures / all) * 100) })}
+                  aria-label={`${Math.round((failures / all) * 100)} % of these`}
                 >
                   <i style={{ width: `${(failures / all) * 100}%` }} />
                 </span>
               ),
             },
-            { head: t("Causes"), num: true, class: "muted", cell: ({ causes }) => number(causes) },
-            { head: t("Last"), num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
+            { head: "Groups", num: true, class: "muted", cell: ({ causes }) => number(causes) },
+            { head: "Last", num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
           ]}
           foot={({ lines, cut }) =>
-            cut && (
-              <footer>
-                {t("The newest 50,000 counts were added up: {lines, plural, one {# line} other {# lines}}.", {
-                  lines: lines.length,
-                })}
-              </footer>
-            )
+            cut && <footer>Sum of the newest 50,000 counts: {plural(lines.length, "line")}.</footer>
           }
         />
       </section>
@@ -104,20 +95,20 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
 }
 
 const heads: Readonly<Record<FailuresBy["by"], string>> = {
-  kind: t("Kind"),
-  queue: t("Queue"),
-  worker: t("Worker"),
-  version: t("Version"),
-  hour: t("Hour"),
+  kind: "Name",
+  queue: "Queue",
+  worker: "Worker",
+  version: "Version",
+  hour: "Hour",
 };
 
 function shownOf(by: FailuresBy["by"], { value, name }: Line): string {
   if (by === "hour") return minuteOf(Number(value));
-  if (by === "version") return t("{name}, version {value}", { name: name ?? "?", value });
+  if (by === "version") return `${name ?? "?"}, version ${value}`;
   return value === "" ? "—" : value;
 }
 
-/** Where its dead jobs are. A version is no part of a job's own row. */
+/** The group's dead jobs. A job's row has no version. */
 function linkOf(by: FailuresBy["by"], { value, name }: Line): string | null {
   switch (by) {
     case "kind":

@@ -1,23 +1,27 @@
-// The errors of a job's attempts, newest first: message or stack, and what changed from one to the next.
+// Errors of a job's attempts, newest first, with the differences between two attempts.
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { DiffView } from "../code/diff-view.tsx";
-import { duration, number } from "../kit/format.ts";
+import { duration, number, plural } from "../kit/format.ts";
 import { Ago, State } from "../kit/labels.tsx";
-import { rich } from "../language/rich-text.ts";
 import { href } from "../data/router.ts";
 import { StackView } from "../code/stack-view.tsx";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
-/** When it was, and how long it ran as far as that is known. */
+/** When the attempt failed, and how long it ran, if known. */
 function ranWords({ at, ranMs, lost }: JobDetail["errors"][number]) {
   const when = <Ago at={at} />;
   if (ranMs === null) return when;
   const time = duration(ranMs);
-  return lost
-    ? rich("{when}, with its worker: held for {time}, until its lease passed", { when, time })
-    : rich("{when}, ran {time}", { when, time });
+  return lost ? (
+    <>
+      {when}, worker lost: held for {time}, until its lease expired
+    </>
+  ) : (
+    <>
+      {when}, ran {time}
+    </>
+  );
 }
 
 export function AttemptErrors({ job }: { job: JobDetail }) {
@@ -31,9 +35,9 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
       <div key={failure.at + failure.attempt} class="stack" style={{ gap: "8px" }}>
         <div class="row">
           <State state={failure.lost ? "lost" : "failed"} />
-          <b>{t("Attempt {attempt}", { attempt: failure.attempt })}</b>
+          <b>Attempt {failure.attempt}</b>
           <span class="muted small">{ranWords(failure)}</span>
-          {i > 0 && failure.message === newest[i - 1]?.message && <span class="tag">{t("same error")}</span>}
+          {i > 0 && failure.message === newest[i - 1]?.message && <span class="tag">same error</span>}
           <span style={{ flex: 1 }} />
           {differs(failure, newest[i + 1]) && (
             <button
@@ -42,9 +46,7 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
               aria-expanded={compared.value === i}
               onClick={() => (compared.value = compared.value === i ? -1 : i)}
             >
-              {compared.value === i
-                ? t("Hide differences")
-                : t("Compare with attempt {attempt}", { attempt: newest[i + 1]?.attempt })}
+              {compared.value === i ? "Hide differences" : `Compare with attempt ${newest[i + 1]?.attempt}`}
             </button>
           )}
           {failure.stack !== null && (
@@ -54,7 +56,7 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
               aria-expanded={open.value === i}
               onClick={() => (open.value = open.value === i ? -1 : i)}
             >
-              {open.value === i ? t("Hide stack") : t("Stack")}
+              {open.value === i ? "Hide stack" : "Stack"}
             </button>
           )}
         </div>
@@ -62,15 +64,12 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
           <DiffView
             before={wholeOf(newest[i + 1]!)}
             after={wholeOf(failure)}
-            label={t("Error of attempt {attempt} and of attempt {attempt2}", {
-              attempt: newest[i + 1]?.attempt,
-              attempt2: failure.attempt,
-            })}
+            label={`Error of attempt ${newest[i + 1]?.attempt} and of attempt ${failure.attempt}`}
           />
         ) : open.value === i && failure.stack !== null ? (
           <StackView text={failure.stack} />
         ) : (
-          <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+          <pre class="code" tabIndex={0} role="group" aria-label="Error">
             {failure.message}
           </pre>
         )}
@@ -79,12 +78,12 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
   };
   return (
     <Panel
-      title={t("Failures")}
-      note={t("{newest}, newest first", { newest: number(newest.length) })}
+      title="Failures"
+      note={`${number(newest.length)}, newest first`}
       tools={
         job.errorGroup !== null && (
           <a class="link small" href={href(`/errors/${job.errorGroup}`)}>
-            {t("All with this error")}
+            All with this error
           </a>
         )
       }
@@ -93,9 +92,7 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
         {shown(0)}
         {newest.length > 1 && (
           <details class="folded">
-            <summary>
-              {t("{n, plural, one {# earlier failure} other {# earlier failures}}", { n: newest.length - 1 })}
-            </summary>
+            <summary>{plural(newest.length - 1, "earlier failure")}</summary>
             <div class="stack">{newest.slice(1).map((_, i) => shown(i + 1))}</div>
           </details>
         )}
@@ -106,7 +103,7 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
 
 type Failed = JobDetail["errors"][number];
 
-/** The message and its frames; a stack has the message in it. */
+/** The stack contains the message. */
 function wholeOf({ message, stack }: Failed): string {
   if (stack === null) return message;
   return stack.includes(message) ? stack : `${message}\n${stack}`;

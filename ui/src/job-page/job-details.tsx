@@ -1,8 +1,6 @@
-// The body of a job's page: what happened, what it was given and gave, its steps, and the facts beside them.
-import { language, t } from "../language/translation.ts";
+// The body of a job's page: payload, errors, steps, timeline, facts.
 import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { useExpected } from "../workflows/expected-run.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { AttemptErrors } from "./attempt-errors.tsx";
@@ -18,7 +16,7 @@ import { page } from "../data/page-settings.ts";
 import { useQuery } from "../data/live-query.ts";
 
 export function JobDetails({ job }: { job: JobDetail }) {
-  // Asked once more when it has ended: what was read just before lacks its last steps.
+  // The key changes when the job ends: the last answer before may lack the last steps.
   const flow = useQuery(
     `flow ${job.id} ${job.endedAt ?? "live"}`,
     (signal) => get<FlowHistory>(`/jobs/${job.id}/history`, {}, signal),
@@ -26,7 +24,6 @@ export function JobDetails({ job }: { job: JobDetail }) {
   );
   const history = flow.data;
   const firstStepAt = useFirstStepAt(job.id, history);
-  const expected = useExpected(job.id, job.endedAt === null);
   return (
     <div class="stack">
       <div class="grid aside">
@@ -38,12 +35,12 @@ export function JobDetails({ job }: { job: JobDetail }) {
         </div>
         <FactsOf job={job} />
       </div>
-      {history !== null && <RunView job={job} history={history} expected={expected} again={flow.again} />}
+      {history !== null && <RunView job={job} history={history} again={flow.again} />}
     </div>
   );
 }
 
-/** Since when a run was at work. Null: it has no steps, or that is not read yet. A long history comes without its first steps. */
+/** The start of the run's first step; null: no steps, or not loaded. A long history comes without its first steps. */
 function useFirstStepAt(id: string, history: FlowHistory | null): number | null {
   const cut = history !== null && history.earlier !== null;
   const first = useQuery(`first step ${id} ${cut}`, (signal) =>
@@ -54,9 +51,9 @@ function useFirstStepAt(id: string, history: FlowHistory | null): number | null 
   return (cut ? first.data : history)?.steps[0]?.startedAt ?? null;
 }
 
-const both = new Intl.ListFormat(language);
+const both = new Intl.ListFormat("en");
 
-/** The code that a run began with, and the code that there is. */
+/** Warns if workers have another code version than the one the run began with. */
 function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   const { version, workerVersions } = job;
   const [oldest, newest] = [workerVersions[0], workerVersions.at(-1)];
@@ -64,20 +61,11 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   const there = both.format(workerVersions.map((one) => `v${one}`));
   const text =
     newest < version
-      ? t("It needs v{version} of its code, and workers have {there}: it waits for newer ones.", {
-          version,
-          there,
-        })
+      ? `It needs code v${version}; workers have ${there}. It waits for a newer worker.`
       : oldest < version
-        ? t("It needs v{version} of its code. Workers have {there}: the older ones leave it alone.", {
-            version,
-            there,
-          })
+        ? `It needs code v${version}. Workers have ${there}; older ones skip it.`
         : newest > version && run
-          ? t(
-              'This run began with v{version} of its code, and workers now have {there}: what it has done is handed to that code as it was. "holdfast check" replays it without doing anything.',
-              { version, there },
-            )
+          ? `This run began with code v${version}; workers now have ${there}. Recorded steps are replayed in the new code. “holdfast check” tests that without side effects.`
           : null;
   if (text === null) return null;
   return (
@@ -87,7 +75,7 @@ function Drift({ job, run }: { job: JobDetail; run: boolean }) {
   );
 }
 
-/** Asked once: neither the input nor the code of this process changes. */
+/** Requested once: neither the input nor the definitions of this process change. */
 function useCheck({ id, payloadHidden }: JobDetail): InputCheck | null {
   const nothing: InputCheck = { checked: false, issues: [] };
   const query = useQuery(`check ${id} ${payloadHidden}`, (signal) =>
@@ -102,10 +90,10 @@ function Checked({ check }: { check: InputCheck | null }) {
   return (
     <span
       class={`tag ${fits ? "good" : "bad"}`}
-      title={t("Held against the schema of its kind, as this process has it")}
+      title="Checked against the schema of its definition in this process"
     >
       <Icon name={fits ? "check" : "dead"} size={11} />{" "}
-      {fits ? t("fits its schema") : t("does not fit its schema")}
+      {fits ? "matches its schema" : "does not match its schema"}
     </span>
   );
 }
@@ -114,16 +102,16 @@ function Payload({ job }: { job: JobDetail }) {
   const check = useCheck(job);
   if (job.payloadHidden)
     return (
-      <section class="panel" aria-label={t("Payload")}>
-        <Empty icon="audit" title={t("Payloads are hidden")}>
-          <p>{t("You may see this job, but not what it was given.")}</p>
+      <section class="panel" aria-label="Payload">
+        <Empty icon="audit" title="Payloads are hidden">
+          <p>You do not have permission to see this job's payload.</p>
         </Empty>
       </section>
     );
   const share = job.progress === null ? null : shareOf(job.progress);
   return (
     <>
-      <Part title={t("Input")} text={job.input} size={job.inputBytes} mark={<Checked check={check} />}>
+      <Part title="Input" text={job.input} size={job.inputBytes} mark={<Checked check={check} />}>
         {check !== null && check.issues.length > 0 && (
           <ul class="issues small">
             {check.issues.map(({ path, message }) => (
@@ -134,15 +122,15 @@ function Payload({ job }: { job: JobDetail }) {
           </ul>
         )}
       </Part>
-      {job.output !== null && <Part title={t("Output")} text={job.output} />}
+      {job.output !== null && <Part title="Output" text={job.output} />}
       {job.progress !== null && (
-        <Part title={t("Progress")} text={job.progress}>
+        <Part title="Progress" text={job.progress}>
           {share !== null && (
             <div class="row how-far">
               <span
                 class="progress"
                 role="progressbar"
-                aria-label={t("Progress")}
+                aria-label="Progress"
                 aria-valuemin={0}
                 aria-valuemax={100}
                 aria-valuenow={Math.round(share.share * 100)}
@@ -167,7 +155,7 @@ function Part({
 }: {
   title: string;
   text: string | null;
-  /** As it is stored; else as it is shown. */
+  /** The stored input if the viewer may see it; else the redacted one. */
   size?: number | null;
   mark?: preact.ComponentChildren;
   children?: preact.ComponentChildren;
@@ -180,7 +168,7 @@ function Part({
         <>
           {mark}
           <button type="button" class="button quiet small" onClick={() => void copy(text ?? "")}>
-            <Icon name="copy" size={13} /> {t("Copy")}
+            <Icon name="copy" size={13} /> Copy
           </button>
         </>
       }
@@ -198,7 +186,7 @@ function Trace({ id }: { id: string }) {
   const jobs = href(`/jobs?trace=${id}`);
   if (typeof page.traceLink !== "string")
     return (
-      <a class="link" title={t("Jobs of trace {id}", { id })} href={jobs}>
+      <a class="link" title={`Jobs of trace ${id}`} href={jobs}>
         {words}
       </a>
     );
@@ -214,89 +202,82 @@ function Trace({ id }: { id: string }) {
         {words}
       </a>{" "}
       <a class="link small" href={jobs}>
-        {t("its jobs")}
+        its jobs
       </a>
     </>
   );
 }
 
-/** Sleeping and waiting give the attempt back, so "0 of 5" would deny that a run has begun. */
+/** Sleeping and waiting return the attempt, and "0 of 5" would hide that the run has begun. */
 function attempts({ attempt, maxAttempts }: JobDetail): string {
-  return attempt === 0
-    ? t("none used up, {maxAttempts} allowed", { maxAttempts: number(maxAttempts) })
-    : t("{attempt} of {maxAttempts}", { attempt: number(attempt), maxAttempts: number(maxAttempts) });
+  return attempt === 0 ? `0 of ${number(maxAttempts)} used` : `${number(attempt)} of ${number(maxAttempts)}`;
 }
 
 function FactsOf({ job }: { job: JobDetail }) {
   const facts: [string, preact.ComponentChildren][] = [
     [
-      t("Queue"),
+      "Queue",
       <a class="link" href={href(`/queues/${job.queue}`)}>
         {job.queue}
       </a>,
     ],
-    [t("Attempts"), attempts(job)],
-    [t("Priority"), number(job.priority)],
-    [t("Created"), instant(job.createdAt)],
-    [t("Due"), instant(job.runAt)],
-    [t("Started"), instant(job.startedAt)],
-    [t("Ended"), instant(job.endedAt)],
+    ["Attempts", attempts(job)],
+    ["Priority", number(job.priority)],
+    ["Created", instant(job.createdAt)],
+    ["Due", instant(job.runAt)],
+    ["Started", instant(job.startedAt)],
+    ["Ended", instant(job.endedAt)],
   ];
-  if (job.timeoutMs !== null) facts.push([t("Timeout"), duration(job.timeoutMs)]);
-  if (job.deadlineAt !== null) facts.push([t("Start by"), instant(job.deadlineAt)]);
-  if (job.leaseUntil !== null) facts.push([t("Lease until"), instant(job.leaseUntil)]);
-  if (job.workerId !== null) facts.push([t("Worker"), <span class="mono">{job.workerId}</span>]);
-  if (job.traceId !== null) facts.push([t("Trace"), <Trace id={job.traceId} />]);
-  if (job.version > 1) facts.push([t("Code version"), `v${job.version}`]);
-  if (job.crashes > 0) facts.push([t("Crashes"), number(job.crashes)]);
-  if (job.throttles > 0)
-    facts.push([t("Throttled"), t("{throttles} times", { throttles: number(job.throttles) })]);
+  if (job.timeoutMs !== null) facts.push(["Timeout", duration(job.timeoutMs)]);
+  if (job.deadlineAt !== null) facts.push(["Start by", instant(job.deadlineAt)]);
+  if (job.leaseUntil !== null) facts.push(["Lease until", instant(job.leaseUntil)]);
+  if (job.workerId !== null) facts.push(["Worker", <span class="mono">{job.workerId}</span>]);
+  if (job.traceId !== null) facts.push(["Trace", <Trace id={job.traceId} />]);
+  if (job.version > 1) facts.push(["Code version", `v${job.version}`]);
+  if (job.crashes > 0) facts.push(["Crashes", number(job.crashes)]);
+  if (job.throttles > 0) facts.push(["Throttled", `${number(job.throttles)} times`]);
   if (job.key !== null)
     facts.push([
-      t("Key"),
+      "Key",
       <a class="link mono" href={href(`/jobs?key=${seg(job.key)}`)}>
         {job.key}
       </a>,
     ]);
   if (job.lane !== null)
     facts.push([
-      t("Lane"),
+      "Lane",
       <a class="link mono" href={href(`/jobs?lane=${seg(job.lane)}`)}>
         {job.lane}
       </a>,
     ]);
-  if (job.context !== null) facts.push([t("Context"), job.context]);
+  if (job.context !== null) facts.push(["Context", job.context]);
   if (job.parentId !== null)
-    facts.push([t("Parent"), <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
+    facts.push(["Parent", <JobLink id={job.parentId}>{shortId(job.parentId)}</JobLink>]);
   for (const { id, role, total, then } of job.batches) {
     facts.push([
-      role === "job" ? t("Batch") : t("Comes after"),
-      <a class="link" title={t("Batch {id}", { id })} href={href(`/jobs?batch=${seg(id)}`)}>
-        {role === "job"
-          ? t("one of {total} jobs", { total: number(total) })
-          : t("a batch of {total} jobs", { total: number(total) })}
+      role === "job" ? "Batch" : "Comes after",
+      <a class="link" title={`Batch ${id}`} href={href(`/jobs?batch=${seg(id)}`)}>
+        {role === "job" ? `one of ${number(total)} jobs` : `a batch of ${number(total)} jobs`}
       </a>,
     ]);
-    if (role === "job" && then !== null) facts.push([t("Then"), <JobLink id={then.id}>{then.name}</JobLink>]);
+    if (role === "job" && then !== null) facts.push(["Then", <JobLink id={then.id}>{then.name}</JobLink>]);
   }
   const { schedule } = job;
   if (schedule !== null)
     facts.push(
       [
-        t("Schedule"),
+        "Schedule",
         <a class="link" href={href(`/schedules/${seg(schedule.name)}`)}>
           {schedule.name}
         </a>,
       ],
       [
-        t("Its slot"),
-        schedule.by === "slot"
-          ? instant(schedule.at)
-          : t("{at}, by {by}", { at: instant(schedule.at), by: schedule.by }),
+        "Occurrence",
+        schedule.by === "slot" ? instant(schedule.at) : `${instant(schedule.at)}, by ${schedule.by}`,
       ],
       ...(["previous", "next"] as const).flatMap((which) => {
         const one = schedule[which];
-        const name = which === "previous" ? t("Run before") : t("Run after");
+        const name = which === "previous" ? "Run before" : "Run after";
         return one === null
           ? []
           : [
@@ -308,7 +289,7 @@ function FactsOf({ job }: { job: JobDetail }) {
       }),
     );
   return (
-    <Panel title={t("Facts")}>
+    <Panel title="Facts">
       <Facts of={facts} />
     </Panel>
   );

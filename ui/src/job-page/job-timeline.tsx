@@ -1,4 +1,4 @@
-// What happened to a job, and when: a bar, and the moments below it.
+// A job's timeline: a bar and the list of events.
 import { useSignal } from "@preact/signals";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { duration, instant, number } from "../kit/format.ts";
@@ -7,7 +7,6 @@ import { LifeBar } from "./life-bar.tsx";
 import { foldOf, momentsOf } from "./timeline-moments.ts";
 import { LongText } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
 export function JobTimeline({
   job,
@@ -22,7 +21,7 @@ export function JobTimeline({
   const moments = momentsOf(job, stepped, firstStepAt);
   const folded = whole.value ? null : foldOf(moments.length);
   return (
-    <Panel title={t("Timeline")}>
+    <Panel title="Timeline">
       <LifeBar job={job} firstStepAt={firstStepAt} />
       <ol class="timeline">
         {moments.map((moment, i) => {
@@ -33,7 +32,7 @@ export function JobTimeline({
                 <Icon name="dot" size={11} />
               </span>
               <button type="button" class="text-button" onClick={() => (whole.value = true)}>
-                {t("Show {n} more moments", { n: number(folded.to - folded.from) })}
+                Show {number(folded.to - folded.from)} more events
               </button>
             </li>
           ) : (
@@ -44,8 +43,8 @@ export function JobTimeline({
               <span class="what">
                 {moment.what}
                 {moment.skewed && (
-                  <span class="tag warn" title={t("By its own clock this was before what it came after")}>
-                    {t("clock skew")}
+                  <span class="tag warn" title="By its own clock, this happened before the event it follows">
+                    clock skew
                   </span>
                 )}
               </span>

@@ -1,8 +1,7 @@
-// A job's life as one bar: delayed, waiting, each attempt, and what lies between attempts.
+// A job's life as one bar: delay, waiting, attempts, and the time between attempts.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { duration } from "../kit/format.ts";
 import { now } from "../data/page-clock.ts";
-import { t } from "../language/translation.ts";
 import { bandWords, Bar } from "../workflows/waterfall-view.tsx";
 import { type Band, lifeOf, rangeOf } from "../workflows/waterfall.ts";
 
@@ -13,11 +12,7 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
   const kinds = [...new Set(life.bands.map(({ kind }) => kind))];
   return (
     <div class="life">
-      <span
-        class="bands"
-        role="img"
-        aria-label={t("From enqueue on: {bands}.", { bands: life.bands.map(words).join(", ") })}
-      >
+      <span class="bands" role="img" aria-label={`From enqueue on: ${life.bands.map(words).join(", ")}.`}>
         {life.bands.map((band, i) => (
           <Bar key={i} band={band} x={(ms) => ((ms - from) / (to - from)) * 100} />
         ))}
@@ -37,15 +32,13 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
           </span>
         ))}
         <span class="spring" />
-        <span>{t("{to} in all", { to: duration(to - from) })}</span>
+        <span>{duration(to - from)} in total</span>
       </div>
       {life.skewed && (
         <p class="small">
-          <span class="tag warn">{t("clock skew")}</span>{" "}
+          <span class="tag warn">clock skew</span>{" "}
           <span class="muted">
-            {t(
-              "By their own clocks something ended before it began: the clocks of two machines differ. It is shown as no time at all.",
-            )}
+            Machine clocks differ: something ended before it began. It has no duration here.
           </span>
         </p>
       )}
@@ -55,5 +48,5 @@ export function LifeBar({ job, firstStepAt }: { job: JobDetail; firstStepAt: num
 
 function words({ kind, from, to, open }: Band): string {
   const [what, time] = [bandWords[kind], duration(to - from)];
-  return open ? t("{what} {time} so far", { what, time }) : `${what} ${time}`;
+  return open ? `${what} ${time} so far` : `${what} ${time}`;
 }

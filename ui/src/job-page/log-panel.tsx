@@ -1,12 +1,11 @@
-// What a job's handler said: newest page first, oldest line first, filtered by level and text on the server.
+// A job's log: pages newest first, lines oldest first. The server filters by level and text.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { LogList } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { clockSecond, instant, number } from "../kit/format.ts";
+import { clockSecond, instant, number, plural } from "../kit/format.ts";
 import { Empty, Loaded, Panel } from "../kit/panels.tsx";
 import { params, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const levels = ["trace", "debug", "info", "warn", "error"] as const;
@@ -31,21 +30,18 @@ export function JobLog({ id }: { id: string }) {
   const filtered = level !== "trace" || search !== "";
   return (
     <Panel
-      title={t("Log")}
+      title="Log"
       note={
         query.data === null
           ? ""
           : filtered
-            ? t("{matched} of {kept, plural, one {# line} other {# lines}}", {
-                matched: number(query.data.matched),
-                kept: query.data.kept,
-              })
-            : t("{kept, plural, one {# line} other {# lines}}", { kept: query.data.kept })
+            ? `${number(query.data.matched)} of ${plural(query.data.kept, "line")}`
+            : plural(query.data.kept, "line")
       }
       tools={
         <>
           <label class="row tight small">
-            <span class="hidden-text">{t("Level")}</span>
+            <span class="hidden-text">Level</span>
             <select
               class="input"
               value={level}
@@ -55,7 +51,7 @@ export function JobLog({ id }: { id: string }) {
             >
               {levels.map((one) => (
                 <option key={one} value={one}>
-                  {one === "trace" ? t("all levels") : t("{one} and louder", { one })}
+                  {one === "trace" ? "all levels" : `${one} and louder`}
                 </option>
               ))}
             </select>
@@ -63,8 +59,8 @@ export function JobLog({ id }: { id: string }) {
           <input
             class="input log-find"
             type="search"
-            aria-label={t("Text in the log")}
-            placeholder={t("Find in the log")}
+            aria-label="Text in the log"
+            placeholder="Find in the log"
             defaultValue={search}
             spellcheck={false}
             onInput={(event) => {
@@ -81,12 +77,8 @@ export function JobLog({ id }: { id: string }) {
           if (log.kept === 0) return <NoLog />;
           if (log.matched === 0)
             return (
-              <Empty icon="search" title={t("No line matches")}>
-                <p>
-                  {t("{kept, plural, one {# line} other {# lines}} of this job are kept.", {
-                    kept: log.kept,
-                  })}
-                </p>
+              <Empty icon="search" title="No matching lines">
+                <p>{plural(log.kept, "line")} of this job are kept.</p>
               </Empty>
             );
           const lines = before === null ? log.lines : merged(before.lines, log.lines);
@@ -104,7 +96,7 @@ export function JobLog({ id }: { id: string }) {
                       })
                     }
                   >
-                    {t("Earlier lines")}
+                    Earlier lines
                   </button>
                 </div>
               )}
@@ -119,14 +111,14 @@ export function JobLog({ id }: { id: string }) {
 
 function Lines({ lines }: { lines: LogList["lines"] }) {
   return (
-    <div class="scroll log" tabIndex={0} role="region" aria-label={t("Lines of the log")}>
+    <div class="scroll log" tabIndex={0} role="region" aria-label="Log lines">
       <table>
         <thead class="hidden-text">
           <tr>
-            <th scope="col">{t("Time")}</th>
-            <th scope="col">{t("Level")}</th>
-            <th scope="col">{t("Attempt")}</th>
-            <th scope="col">{t("Message")}</th>
+            <th scope="col">Time</th>
+            <th scope="col">Level</th>
+            <th scope="col">Attempt</th>
+            <th scope="col">Message</th>
           </tr>
         </thead>
         <tbody>
@@ -136,7 +128,7 @@ function Lines({ lines }: { lines: LogList["lines"] }) {
                 {clockSecond(line.at)}.{String(line.at % 1_000).padStart(3, "0")}
               </td>
               <td class="level">{line.level}</td>
-              <td class="muted nowrap medium-only" title={t("Attempt")}>
+              <td class="muted nowrap medium-only" title="Attempt">
                 #{line.attempt}
               </td>
               <td class="said">
@@ -153,16 +145,14 @@ function Lines({ lines }: { lines: LogList["lines"] }) {
 
 function NoLog() {
   return (
-    <Empty icon="audit" title={t("Nothing was kept")}>
-      <p>
-        {t("Its handler said nothing with ctx.log, or its worker does not keep what is said. Ask for it:")}
-      </p>
+    <Empty icon="audit" title="No log lines">
+      <p>The handler has not called ctx.log, or its worker does not store job logs. To store them:</p>
       <pre class="code">{`const hf = await open(url, { jobLog: true });`}</pre>
     </Empty>
   );
 }
 
-/** Older lines and newer ones, each once. */
+/** Joins two pages without duplicates. */
 function merged(older: LogList["lines"], newer: LogList["lines"]): LogList["lines"] {
   const known = new Set(newer.map(({ id }) => id));
   return [...older.filter(({ id }) => !known.has(id)), ...newer];

@@ -1,8 +1,7 @@
-// What a handler told of how far it is, as a share: a number from 0 to 1, a percentage, or so many of so many. Pure.
-import { number, t } from "../language/translation.ts";
+// Progress as a share, if the handler reported a number from 0 to 1, a percentage, or a count of a total. Pure.
+import { number } from "../text/quantities.ts";
 
 export interface Share {
-  /** From 0 to 1. */
   readonly share: number;
   readonly words: string;
 }
@@ -10,7 +9,7 @@ export interface Share {
 const doneKeys = ["done", "completed", "complete", "processed", "current", "finished"];
 const totalKeys = ["total", "of", "max", "all", "count"];
 
-/** Null: it says something else, and is shown as it is. */
+/** Null: not a share; shown as JSON. */
 export function shareOf(text: string): Share | null {
   let value: unknown;
   try {
@@ -36,7 +35,7 @@ export function shareOf(text: string): Share | null {
     if (total <= 0 || done < 0 || done > total) return null;
     return {
       share: done / total,
-      words: t("{done} of {total}", { done: number(done), total: number(total) }),
+      words: `${number(done)} of ${number(total)}`,
     };
   }
   const given = found(["percent", "percentage", "pct"]);

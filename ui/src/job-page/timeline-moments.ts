@@ -1,24 +1,24 @@
-// A job's life as a list of moments, from its own times and its failures: no event rows are written for a plain job, so what
-// is not known (the worker of an attempt before the latest) is not told. Pure.
+// A job's events, derived from its own instants and failures, because plain jobs write no event rows. Unknown facts,
+// such as the worker of an earlier attempt, are left out. Pure.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
-import { t } from "../language/translation.ts";
 import { startOf } from "../workflows/waterfall.ts";
+import { plural } from "../text/quantities.ts";
 
-/** Words, or words around a length of time. */
+/** Words, or a duration between words. */
 export type Why = string | { readonly before?: string; readonly ms: number; readonly after?: string };
 
 export interface Moment {
-  /** Null: it is known that it was, and not when. */
+  /** Null: it happened at an unknown time. */
   readonly at: number | null;
   readonly what: string;
   readonly why: readonly Why[];
   readonly kind: "" | "good" | "bad" | "info" | "warn";
   readonly icon: "check" | "clock" | "dead" | "dot" | "minus" | "play" | "plus" | "wait";
-  /** By another clock: it is said to have been before what it came after. */
+  /** Its clock puts it before the event that it follows. */
   readonly skewed: boolean;
 }
 
-/** Clocks that are this near each other are alike. */
+/** Smaller differences between two clocks are ignored. */
 const alikeMs = 5;
 
 type Told = Pick<
@@ -41,14 +41,14 @@ const mostMoments = 10;
 const firstShown = 3;
 const lastShown = 4;
 
-/** Folds the middle of a long timeline; null: every moment is shown. */
+/** Folds the middle of a long timeline; null: shows all events. */
 export function foldOf(moments: number): { readonly from: number; readonly to: number } | null {
   return moments <= mostMoments ? null : { from: firstShown, to: moments - lastShown };
 }
 
 /**
- * `stepped`: it remembers steps, so it may have slept, and its due time is that of its latest waking. `firstStepAt`: since when it was
- * at work; null: that is not known.
+ * `stepped`: the job has steps, so its due time may be that of its latest wake-up. `firstStepAt`: the start of its
+ * first step; null: unknown.
  */
 export function momentsOf(job: Told, stepped = false, firstStepAt: number | null = null): Moment[] {
   const list: Moment[] = [];
@@ -63,18 +63,18 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";
   add({
     at: job.createdAt,
-    what: t("Enqueued"),
+    what: "Enqueued",
     why: job.context === null ? [] : [job.context],
     kind: "",
     icon: "plus",
   });
-  // The due time is that of the next or the latest attempt: of the first it is known only while there was no other.
+  // The due time is that of the next or latest attempt. The first attempt's is known only while there is no second.
   const firstDue = failures.length === 0 && job.attempt <= 1 && !stepped ? job.runAt : null;
   if (firstDue !== null && firstDue > job.createdAt && (job.state !== "scheduled" || job.startedAt !== null))
     add({
       at: firstDue,
-      what: t("Due"),
-      why: [{ before: t("delayed"), ms: firstDue - job.createdAt }],
+      what: "Due",
+      why: [{ before: "delayed", ms: firstDue - job.createdAt }],
       kind: "",
       icon: "clock",
     });
@@ -82,25 +82,24 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   const running = job.state === "running" || job.state === "done";
   const [first] = failures;
   const firstAt = first === undefined ? (running ? startedAt : null) : first.at - (first.ranMs ?? 0);
-  // As the bar above has it (waterfall.ts): of a run that slept the job's own times know the latest start alone.
+  // As waterfall.ts does: a run that slept knows only its latest start.
   const begunAt = firstStepAt === null ? null : startOf(firstAt, firstStepAt);
-  const begunWhy =
-    begunAt === null ? [] : [{ before: t("waited"), ms: Math.max(0, begunAt - job.createdAt) }];
-  /** The start of an attempt tells of it; else it is a moment of its own. */
+  const begunWhy = begunAt === null ? [] : [{ before: "waited", ms: Math.max(0, begunAt - job.createdAt) }];
+  /** The start of an attempt implies this event. */
   const told =
     begunAt !== null &&
     (first === undefined
       ? startedAt !== null && startedAt <= begunAt + alikeMs
       : first.ranMs !== null && first.at - first.ranMs <= begunAt + alikeMs);
   if (begunAt !== null && !told)
-    add({ at: begunAt, what: t("Started"), why: begunWhy, kind: "info", icon: "play" });
+    add({ at: begunAt, what: "Started", why: begunWhy, kind: "info", icon: "play" });
   let before: { readonly at: number; readonly lost: boolean } | null = null;
   for (const failure of failures) {
     const { at, attempt, message, ranMs, lost } = failure;
     if (ranMs !== null)
       add({
         at: at - ranMs,
-        what: t("Attempt {attempt} started", { attempt }),
+        what: `Attempt ${attempt} started`,
         why: before !== null ? [after(before, at - ranMs)] : told ? begunWhy : [],
         kind: "info",
         icon: "play",
@@ -109,11 +108,11 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
     add({
       at,
       what: stopped
-        ? t("Cancelled")
+        ? "Cancelled"
         : lost
-          ? t("Attempt {attempt} was lost with its worker", { attempt })
-          : t("Attempt {attempt} failed", { attempt }),
-      why: [message, ...(ranMs === null ? [] : [lost ? held(ranMs) : { before: t("ran"), ms: ranMs }])],
+          ? `Attempt ${attempt} was lost: its worker died`
+          : `Attempt ${attempt} failed`,
+      why: [message, ...(ranMs === null ? [] : [lost ? held(ranMs) : { before: "ran", ms: ranMs }])],
       kind: stopped || lost ? "warn" : "bad",
       icon: "dead",
     });
@@ -122,18 +121,18 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
   if (startedAt !== null && (running || startedAt > (last?.at ?? 0))) {
     const due = job.runAt;
     const wentOn = begunAt !== null && (!told || first !== undefined);
-    const waited = due === null ? [] : [{ before: t("waited"), ms: Math.max(0, startedAt - due) }];
+    const waited = due === null ? [] : [{ before: "waited", ms: Math.max(0, startedAt - due) }];
     add({
       at: startedAt,
       what:
         wentOn && (last === undefined || job.attempt <= last.attempt)
-          ? t("Went on")
+          ? "Went on"
           : // A step or a sleep gives the attempt back: the run has used none yet.
             job.attempt === 0
-            ? t("Started")
-            : t("Attempt {attempt} started", { attempt: job.attempt }),
+            ? "Started"
+            : `Attempt ${job.attempt} started`,
       why: [
-        ...(job.workerId === null ? [] : [t("on {workerId}", { workerId: job.workerId })]),
+        ...(job.workerId === null ? [] : [`on ${job.workerId}`]),
         ...(wentOn ? [] : begunAt === null ? waited : begunWhy),
         ...(before === null ? [] : [after(before, startedAt)]),
       ],
@@ -141,60 +140,59 @@ export function momentsOf(job: Told, stepped = false, firstStepAt: number | null
       icon: "play",
     });
   }
-  // Of the newest 32 failures it is known when they were.
+  // Instants are stored for the newest 32 failures.
   const untold = job.crashes - failures.filter(({ lost }) => lost).length;
   if (untold > 0)
     add({
       at: null,
-      what: untold === 1 ? t("Lost its worker once") : t("Lost its worker {untold} times", { untold }),
-      why: [t("a crash, or a lease that passed: it was taken over")],
+      what: untold === 1 ? "Worker lost once" : `Worker lost ${untold} times`,
+      why: ["its worker crashed or its lease expired"],
       kind: "warn",
       icon: "dead",
     });
   if (job.throttles > 0)
     add({
       at: null,
-      what:
-        job.throttles === 1
-          ? t("Throttled once")
-          : t("Throttled {throttles} times", { throttles: job.throttles }),
-      why: [t("asked to come later, which uses up no attempt")],
+      what: job.throttles === 1 ? "Throttled once" : `Throttled ${job.throttles} times`,
+      why: ["asked to run later; no attempt used"],
       kind: "warn",
       icon: "wait",
     });
   if (!ended && job.runAt !== null && job.state === "scheduled")
     add({
       at: job.runAt,
-      what: last === undefined ? t("Due") : t("Next attempt"),
+      what: last === undefined ? "Due" : "Next attempt",
       why: before === null ? [] : [after(before, job.runAt)],
       kind: "warn",
       icon: "clock",
     });
   if (job.state === "ready" && job.runAt !== null)
-    add({ at: job.runAt, what: t("Ready"), why: [t("due, and waits for a worker")], kind: "", icon: "dot" });
+    add({ at: job.runAt, what: "Ready", why: ["due, and waits for a worker"], kind: "", icon: "dot" });
   if (job.endedAt !== null) {
-    const ran = startedAt === null ? [] : [{ before: t("ran"), ms: Math.max(0, job.endedAt - startedAt) }];
-    if (job.state === "done")
-      add({ at: job.endedAt, what: t("Done"), why: ran, kind: "good", icon: "check" });
+    const ran = startedAt === null ? [] : [{ before: "ran", ms: Math.max(0, job.endedAt - startedAt) }];
+    if (job.state === "done") add({ at: job.endedAt, what: "Done", why: ran, kind: "good", icon: "check" });
     if (job.state === "dead")
       add({
         at: job.endedAt,
-        what: t("Dead"),
-        why: [t("after {attempt, plural, one {# attempt} other {# attempts}}", { attempt: job.attempt })],
+        what: "Dead",
+        why: [`after ${plural(job.attempt, "attempt")}`],
         kind: "bad",
         icon: "dead",
       });
     if (job.state === "cancelled" && failures.length === 0)
-      add({ at: job.endedAt, what: t("Cancelled"), why: [], kind: "warn", icon: "minus" });
+      add({ at: job.endedAt, what: "Cancelled", why: [], kind: "warn", icon: "minus" });
   }
   return list;
 }
 
-/** How long a lost attempt ran nobody knows: its worker was silent before the lease passed. */
+/** The running time of a lost attempt is unknown: its worker was silent before the lease expired. */
 function held(ms: number): Why {
-  return { before: t("held for"), ms, after: t("until its lease passed") };
+  return { before: "held for", ms, after: "until its lease expired" };
 }
 
 function after({ at, lost }: { readonly at: number; readonly lost: boolean }, next: number): Why {
-  return { ms: Math.max(0, next - at), after: lost ? t("after it was lost") : t("after the failure before") };
+  return {
+    ms: Math.max(0, next - at),
+    after: lost ? "after the lost attempt" : "after the previous failure",
+  };
 }

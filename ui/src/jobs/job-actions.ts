@@ -1,27 +1,26 @@
-// What can be done to jobs: the words, what it needs, and its key.
+// Actions on jobs: label, permission and key.
 import type { BulkAction, BulkVerb, Permission } from "../../../src/dashboard/api/contract.ts";
-import { t } from "../language/translation.ts";
 
 export const actions: Readonly<
   Record<BulkAction, { verb: string; permission: Permission; danger: boolean; key: string }>
 > = {
-  retry: { verb: t("Retry"), permission: "jobs:retry", danger: false, key: "r" },
-  "run-now": { verb: t("Run now"), permission: "jobs:run", danger: false, key: "n" },
-  edit: { verb: t("Edit"), permission: "jobs:edit", danger: false, key: "e" },
-  pause: { verb: t("Pause"), permission: "jobs:pause", danger: false, key: "p" },
-  resume: { verb: t("Resume"), permission: "jobs:pause", danger: false, key: "P" },
-  cancel: { verb: t("Cancel"), permission: "jobs:cancel", danger: true, key: "c" },
-  terminate: { verb: t("Terminate"), permission: "jobs:terminate", danger: true, key: "!" },
-  delete: { verb: t("Delete"), permission: "jobs:delete", danger: true, key: "#" },
+  retry: { verb: "Retry", permission: "jobs:retry", danger: false, key: "r" },
+  "run-now": { verb: "Run now", permission: "jobs:run", danger: false, key: "n" },
+  edit: { verb: "Edit", permission: "jobs:edit", danger: false, key: "e" },
+  pause: { verb: "Pause", permission: "jobs:pause", danger: false, key: "p" },
+  resume: { verb: "Resume", permission: "jobs:pause", danger: false, key: "P" },
+  cancel: { verb: "Cancel", permission: "jobs:cancel", danger: true, key: "c" },
+  terminate: { verb: "Terminate", permission: "jobs:terminate", danger: true, key: "!" },
+  delete: { verb: "Delete", permission: "jobs:delete", danger: true, key: "#" },
 };
 
-/** With what is done to a queue's jobs alone. */
+/** Includes purge, which acts on a queue. */
 export const verbs: Readonly<Record<BulkVerb, (typeof actions)[BulkAction]>> = {
   ...actions,
-  purge: { verb: t("Purge"), permission: "jobs:delete", danger: true, key: "" },
+  purge: { verb: "Purge", permission: "jobs:delete", danger: true, key: "" },
 };
 
-/** Of dead jobs there is only where they are: they are moved, and have no time to be changed. */
+/** A dead job can only be moved: it has no due time. */
 export function verbOn(action: BulkVerb, dead: boolean): string {
-  return action === "edit" && dead ? t("Move") : verbs[action].verb;
+  return action === "edit" && dead ? "Move" : verbs[action].verb;
 }

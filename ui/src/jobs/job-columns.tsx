@@ -1,4 +1,4 @@
-// The columns of the lists of jobs, and choosing among them. What is chosen is kept in this browser, for each list by itself.
+// Columns of job lists. The selection is kept in this browser, per list.
 import type { JobLine } from "../../../src/dashboard/api/contract.ts";
 import { bytes, duration, number, shortId } from "../kit/format.ts";
 import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
@@ -7,9 +7,8 @@ import { showDialog } from "../kit/dialogs.tsx";
 import { href } from "../data/router.ts";
 import { keptList, previews } from "../data/page-settings.ts";
 import type { Column } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
-/** The lists of jobs. */
+/** The lists with their own column settings. */
 export type JobsKind = "jobs" | "scheduled" | "retries";
 
 const took = ({ startedAt, endedAt, state }: JobLine) =>
@@ -23,11 +22,11 @@ const took = ({ startedAt, endedAt, state }: JobLine) =>
 const waited = ({ startedAt, runAt, createdAt }: JobLine): string =>
   startedAt === null ? "—" : duration(startedAt - (runAt ?? createdAt));
 
-/** Goes on by the second, by the database's clock. */
+/** Counts up every second by the database's clock. */
 function Elapsed({ since }: { since: number }) {
   const ms = Math.max(0, now.value - since);
   return (
-    <span class="running-for" title={t("It runs")}>
+    <span class="running-for" title="Running for">
       {duration(Math.floor(ms / 1_000) * 1_000)}
     </span>
   );
@@ -40,20 +39,20 @@ const queueLink = ({ queue }: JobLine) => (
     {queue}
   </a>
 );
-/** Where the lane has a column of its own. */
-const queueAlone: Column<JobLine> = { head: t("Queue"), from: "medium", cell: queueLink };
+/** Used if the lane has its own column. */
+const queueAlone: Column<JobLine> = { head: "Queue", from: "medium", cell: queueLink };
 
-/** Of a text of any length: what is cut off is told when it is pointed at. */
+/** A text of any length, cut, with the rest in its title. */
 const cut = (of: (job: JobLine) => string | null): Pick<Column<JobLine>, "style" | "title"> => ({
   style: { maxWidth: "190px" },
   title: (job) => of(job) ?? "",
 });
 
-/** Beside the job itself, which is always there. */
+/** The job column is always first. */
 const columns: Readonly<Record<string, Column<JobLine>>> = {
-  state: { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
+  state: { head: "State", cell: (job) => <JobStateOf job={job} /> },
   queue: {
-    head: t("Queue"),
+    head: "Queue",
     from: "medium",
     style: { maxWidth: "190px" },
     title: ({ lane }) => lane ?? "",
@@ -65,37 +64,34 @@ const columns: Readonly<Record<string, Column<JobLine>>> = {
     ),
   },
   lane: {
-    head: t("Lane"),
+    head: "Lane",
     from: "medium",
     class: "mono clip",
     ...cut(({ lane }) => lane),
     cell: ({ lane }) => lane ?? dash,
   },
   key: {
-    head: t("Key"),
+    head: "Key",
     from: "medium",
     class: "mono clip",
     ...cut(({ key }) => key),
     cell: ({ key }) => key ?? dash,
   },
   context: {
-    head: t("Context"),
+    head: "Context",
     from: "medium",
     class: "clip",
     ...cut(({ context }) => context),
     cell: ({ context }) => context ?? dash,
   },
-  id: { head: t("Id"), from: "medium", class: "mono", title: ({ id }) => id, cell: ({ id }) => shortId(id) },
-  priority: { head: t("Priority"), num: true, from: "medium", cell: ({ priority }) => number(priority) },
+  id: { head: "Id", from: "medium", class: "mono", title: ({ id }) => id, cell: ({ id }) => shortId(id) },
+  priority: { head: "Priority", num: true, from: "medium", cell: ({ priority }) => number(priority) },
   attempt: {
-    head: t("Attempts"),
+    head: "Attempts",
     num: true,
     from: "medium",
     title: ({ attempt, maxAttempts }) =>
-      t("{attempt} of {maxAttempts} attempts used up", {
-        attempt: attempt === 0 ? t("None") : number(attempt),
-        maxAttempts: number(maxAttempts),
-      }),
+      `${attempt === 0 ? "None" : number(attempt)} of ${number(maxAttempts)} attempts used up`,
     cell: ({ attempt, maxAttempts }) => (
       <>
         {attempt}
@@ -104,37 +100,37 @@ const columns: Readonly<Record<string, Column<JobLine>>> = {
     ),
   },
   worker: {
-    head: t("Worker"),
+    head: "Worker",
     from: "wide",
     class: "mono clip",
     ...cut(({ workerId }) => workerId),
     cell: ({ workerId }) => workerId ?? dash,
   },
-  waited: { head: t("Waited"), num: true, from: "wide", class: "muted nowrap", cell: waited },
-  took: { head: t("Took"), num: true, from: "wide", class: "muted nowrap", cell: took },
+  waited: { head: "Waited", num: true, from: "wide", class: "muted nowrap", cell: waited },
+  took: { head: "Took", num: true, from: "wide", class: "muted nowrap", cell: took },
   size: {
-    head: t("Size"),
+    head: "Size",
     num: true,
     from: "wide",
     class: "muted nowrap",
     cell: ({ inputBytes }) => bytes(inputBytes),
   },
   started: {
-    head: t("Started"),
+    head: "Started",
     num: true,
     from: "medium",
     class: "muted",
     cell: ({ startedAt }) => <Ago at={startedAt} />,
   },
   ended: {
-    head: t("Ended"),
+    head: "Ended",
     num: true,
     from: "medium",
     class: "muted",
     cell: ({ endedAt }) => <Ago at={endedAt} />,
   },
-  due: { head: t("Due"), num: true, class: "muted", cell: ({ runAt }) => <Ago at={runAt} /> },
-  created: { head: t("Created"), num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
+  due: { head: "Due", num: true, class: "muted", cell: ({ runAt }) => <Ago at={runAt} /> },
+  created: { head: "Created", num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
 };
 
 const usual = ["state", "queue", "attempt", "took", "created"];
@@ -143,14 +139,14 @@ function isColumn(value: unknown): value is string {
   return typeof value === "string" && Object.hasOwn(columns, value);
 }
 
-/** Empty: the usual ones. */
+/** Empty: the default columns. */
 const chosen = {
   jobs: keptList("columns", isColumn),
   scheduled: keptList("columns.scheduled", isColumn),
   retries: keptList("columns.retries", isColumn),
 } as const;
 
-/** In a list of what is due later, when that is stands for when it was created unless both were chosen. */
+/** In the list of scheduled jobs, the due time replaces the creation time unless both were chosen. */
 function namesOf(kind: JobsKind): readonly string[] {
   const { value } = chosen[kind];
   if (value.length > 0) return value;
@@ -168,7 +164,7 @@ export function jobColumns(kind: JobsKind): Column<JobLine>[] {
 }
 
 const job: Column<JobLine> = {
-  head: t("Job"),
+  head: "Job",
   class: "job",
   cell: ({ id, name, error, state, preview, inputBytes }) => {
     const failed = error !== null && state !== "done" ? error : null;
@@ -190,20 +186,20 @@ const job: Column<JobLine> = {
 };
 
 export function chooseColumns(kind: JobsKind): void {
-  showDialog(t("Columns"), (close) => <Chooser kind={kind} close={close} />);
+  showDialog("Columns", (close) => <Chooser kind={kind} close={close} />);
 }
 
-const titles = { jobs: t("Jobs"), scheduled: t("Scheduled"), retries: t("Retries") } as const;
+const titles = { jobs: "Jobs", scheduled: "Scheduled", retries: "Retries" } as const;
 
 function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
   const shown = namesOf(kind);
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Columns of {kind}", { kind: titles[kind] })}</h2>
+        <h2>Columns of {titles[kind]}</h2>
       </header>
       <div class="content">
-        <p class="muted">{t("The job is always shown; narrow windows leave some out.")}</p>
+        <p class="muted">The job column is always shown. Narrow windows hide some columns.</p>
         <div class="grid two">
           {Object.entries(columns).map(([name, { head }]) => (
             <label class="row" key={name}>
@@ -225,15 +221,15 @@ function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
             checked={previews.value === "on"}
             onChange={(event) => (previews.value = event.currentTarget.checked ? "on" : "off")}
           />{" "}
-          {t("The beginning of the input, below each job, in every list")}
+          First characters of each job's input, in every list
         </label>
       </div>
       <footer>
         <button type="button" class="button" onClick={() => (chosen[kind].value = [])}>
-          {t("As usual")}
+          As usual
         </button>
         <button type="button" class="button primary" onClick={close}>
-          {t("Done")}
+          Done
         </button>
       </footer>
     </div>

@@ -1,28 +1,27 @@
-// A file of the jobs that match. The token goes in a header, so the answer is fetched and then handed to the browser.
+// Exports matching jobs. The token goes in a header, so the file is fetched and then offered as a download.
 import { Choice, openForm } from "../kit/forms.tsx";
 import { call, type Params, query } from "../data/api.ts";
 import { download } from "../data/download.ts";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 export function exportDialog(asked: Params, total: string | null, words: string): void {
   openForm({
-    title: t("Export"),
-    verb: t("Export"),
+    title: "Export",
+    verb: "Export",
     body: (
       <>
         <p>
-          {total === null
-            ? rich(
-                "All {words}, newest first, with their input. What is redacted here is redacted in the file.",
-                { words: <b>{words}</b> },
-              )
-            : rich(
-                "All {total} {words}, newest first, with their input. What is redacted here is redacted in the file.",
-                { total, words: <b>{words}</b> },
-              )}
+          {total === null ? (
+            <>
+              All <b>{words}</b>, newest first, with their input. Redacted values stay redacted in the file.
+            </>
+          ) : (
+            <>
+              All {total} <b>{words}</b>, newest first, with their input. Redacted values stay redacted in the
+              file.
+            </>
+          )}
         </p>
-        <Choice label={t("Format")} name="format" value="ndjson" options={["ndjson", "csv"]} />
+        <Choice label="Format" name="format" value="ndjson" options={["ndjson", "csv"]} />
       </>
     ),
     run: async (fields) => {
@@ -32,7 +31,7 @@ export function exportDialog(asked: Params, total: string | null, words: string)
         await response.blob(),
         `jobs-${new Date().toISOString().slice(0, 19).replaceAll(/[:T]/g, "-")}.${format}`,
       );
-      return t("The file is yours.");
+      return "File saved";
     },
   });
 }

@@ -1,5 +1,5 @@
-// What else there is beside the filter: queues and names with their counts, to be chosen by a click; and how many attempts
-// ended lately, or in the filter's own time, where the minutes that workers wrote down can say so.
+// Facets of a job list: queues and names with counts, and ended attempts over time if the recorded minutes can answer
+// for this filter.
 import { useSignal } from "@preact/signals";
 import type { FacetValue, JobFacets, Series } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
@@ -9,7 +9,6 @@ import type { ListFilter } from "./job-filter.ts";
 import { stretchOf, stripOf } from "./time-strip.ts";
 import { now, skew } from "../data/page-clock.ts";
 import { href, params, path, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const few = 8;
@@ -17,10 +16,10 @@ const few = 8;
 export function Facets({ facets: data, filter }: { facets: JobFacets; filter: ListFilter }) {
   if (filter["ids"] !== undefined) return null;
   const rows = [
-    ["queue", t("Queue"), data.queues, t("Queues among these jobs")],
-    ["name", t("Kind"), data.names, t("Kinds among these jobs")],
+    ["queue", "Queue", data.queues, "Queues among these jobs"],
+    ["name", "Name", data.names, "Names among these jobs"],
   ] as const;
-  // Where there is nothing else to choose, the list says it all.
+  // A single value offers no choice.
   const alike = rows.every(([name, , values]) => withChosen(values, filter[name]).length <= 1);
   return (
     <div class="facets">
@@ -43,7 +42,7 @@ export function Facets({ facets: data, filter }: { facets: JobFacets; filter: Li
   );
 }
 
-/** What is chosen stays in sight, whatever its count. */
+/** Selected values stay visible, whatever their count. */
 function withChosen(values: readonly FacetValue[], chosen: string | undefined): readonly FacetValue[] {
   const wanted = chosen === undefined || chosen === "" ? [] : chosen.split(",");
   const gone = wanted.filter((value) => !values.some((one) => one.value === value));
@@ -77,7 +76,7 @@ function Facet({
             class={`value ${on ? "on" : ""}`}
             href={toggled(name, one.value, chosen)}
             aria-current={on ? "true" : undefined}
-            title={on ? t("Without {one}", { one: one.value }) : t("Only {one}", { one: one.value })}
+            title={on ? `Without ${one.value}` : `Only ${one.value}`}
           >
             <span class="clip">{one.value}</span> <span class="n">{count(one)}</span>
           </a>
@@ -85,14 +84,14 @@ function Facet({
       })}
       {known.length > top.length && (
         <button type="button" class="button quiet small" onClick={() => (all.value = true)}>
-          {t("{known} more", { known: known.length - top.length })}
+          {known.length - top.length} more
         </button>
       )}
     </nav>
   );
 }
 
-/** The address with this value chosen, or not any more. */
+/** The address with this value added or removed. */
 function toggled(name: string, value: string, chosen: readonly string[]): string {
   const next = new URLSearchParams(params.value);
   const values = chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value];
@@ -102,7 +101,7 @@ function toggled(name: string, value: string, chosen: readonly string[]): string
   return href(path.value + (text === "" ? "" : `?${text}`));
 }
 
-/** Attempts by the minute. Minutes know queue and name; beside any other filter they would tell of other jobs. */
+/** Attempts per minute. Minutes are recorded by queue and name only, so other filters have no chart. */
 function Attempts({ filter }: { filter: ListFilter }) {
   const simple = Object.entries(filter).every(
     ([name, value]) =>
@@ -130,10 +129,10 @@ function Attempts({ filter }: { filter: ListFilter }) {
   const first = begin(0);
   const last = end(at.length - 1);
   const long = last - first > 24 * 3_600_000;
-  // What is up to now is named by how long that is.
+  // A range up to now is named by its duration.
   const recent = last > now.peek() - 2 * stepMs;
   const when = recent
-    ? t("in the last {last}", { last: duration(roughly(last + 1 - first)) })
+    ? `in the last ${duration(roughly(last + 1 - first))}`
     : windowText(`${first}..${last}`);
   return (
     <figure class="lately">
@@ -142,27 +141,21 @@ function Attempts({ filter }: { filter: ListFilter }) {
         bad={bad}
         looks="calm"
         height={34}
-        label={t("Attempts that ended, each bar {stepMs}, {when}; failed ones in red", {
-          stepMs: duration(stepMs),
-          when,
-        })}
+        label={`Attempts ended, ${duration(stepMs)} per bar, ${when}; failed in red`}
         name={(i) => (long ? minuteOf(at[i] ?? null) : clockTime(at[i] ?? 0))}
         chosen={chosen.length === 0 ? null : { low: chosen[0] ?? 0, top: chosen.at(-1) ?? 0 }}
         lead={{ range, point: (i) => range(i, i) }}
       />
       <figcaption class="muted small">
         {since === undefined
-          ? t("Attempts ended {when}; choose a stretch to see what ended in it", { when })
-          : t(
-              "Attempts ended {when}, also of jobs that were created before; choose a stretch to see what ended in it",
-              { when },
-            )}
+          ? `Attempts ended ${when}. Select a range to list its jobs.`
+          : `Attempts ended ${when}, including jobs created earlier. Select a range to list its jobs.`}
       </figcaption>
     </figure>
   );
 }
 
-/** To whole or half hours: the minutes at both ends are whole ones, so that an hour is 61. */
+/** Rounded to half hours: both ends are whole minutes, so an hour has 61. */
 function roughly(ms: number): number {
   const unit = ms > 3 * 3_600_000 ? 3_600_000 : 1_800_000;
   return Math.round(ms / unit) * unit;

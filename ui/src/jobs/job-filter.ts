@@ -1,17 +1,16 @@
-// Which jobs a list shows: from the address, from what is typed, and as the server, a bulk action and the command line take it.
+// A job filter in its forms: address, typed text, API parameters, bulk filter, command line.
 import { idPart } from "../../../src/values/id-part.ts";
 import { INSTANT_HELP, instantOf, WINDOW_HELP, windowDates, windowOf } from "../../../src/values/instant.ts";
 import { spanMs } from "../../../src/values/duration.ts";
 import { inQuotesOf, parseSearch, SEARCH_WORDS, wordOf } from "../../../src/operate/search-words.ts";
 import type { BulkVerb, EditJson, FilterJson, JobState } from "../../../src/dashboard/api/contract.ts";
 import type { Params } from "../data/query-params.ts";
-import { quoted } from "../language/shell-quoting.ts";
-import { t } from "../language/translation.ts";
+import { quoted } from "../text/shell-quoting.ts";
 
-/** The filter as the address has it: each part by its parameter. */
+/** The filter by address parameters. */
 export type ListFilter = Readonly<Record<string, string>>;
 
-/** The parts that stand as chips above the list. */
+/** Parts shown as chips. */
 export const CHIPS = [
   "ids",
   "queue",
@@ -34,7 +33,7 @@ export const CHIPS = [
   "until",
 ] as const;
 
-/** Values that may have a comma, and stand in the address one by one; here on lines. */
+/** Values may contain commas, so they are repeated parameters in the address; here one per line. */
 const SEVERAL = "payload";
 
 export function filterOf(params: URLSearchParams): ListFilter {
@@ -46,23 +45,23 @@ export function filterOf(params: URLSearchParams): ListFilter {
   return chosen;
 }
 
-/** What is typed into the search, read. */
+/** The parsed search text. */
 export interface Typed {
-  /** As parameters of the address. Of what is said twice the last holds, but of payloads all. */
+  /** As parameters of the address. Of a repeated word the last counts, except for payload. */
   readonly params: Readonly<Record<string, string>>;
-  /** Parts of ids, such as the ends that lists show: whose they are is for the server to say. */
+  /** Parts of ids; the server finds their jobs. */
   readonly parts: readonly string[];
-  /** What could be a part of an id, and is text if no id has it. */
+  /** May be part of an id; searched as text if no id matches. */
   readonly perhaps: string | null;
-  /** What cannot be read: then nothing is searched, because it would be for something else. */
+  /** Parts that cannot be parsed. Nothing is searched then, because it would find something else. */
   readonly problem: {
     readonly message: string;
-    /** What to type for a search by the text as it stands; null: that is not what anybody meant. */
+    /** The text to type to search it literally; null: nobody means that. */
     readonly asText: string | null;
   } | null;
 }
 
-/** Alone and as long, it is the end of an id; other lengths may be numbers or words as well. */
+/** Twelve hexadecimal digits alone are the end of an id, as lists show it. Other lengths may be numbers or words. */
 const shownEnd = /^[0-9a-f]{12}$/i;
 const leastDigits = 8;
 const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -89,30 +88,23 @@ export function readSearch(typed: string, now: number): Typed {
     if (param === SEVERAL) found[param] = values.join("\n");
     else if (param === "since" || param === "until") {
       const at = instantOf(last, now);
-      if (at === null)
-        return wrong(t("{param}: takes {INSTANT_HELP}, and not {last}.", { param, INSTANT_HELP, last }));
+      if (at === null) return wrong(`${param}: expected ${INSTANT_HELP}; got ${last}.`);
       found[param] = String(at);
     } else if (param === "ended") {
       const window = windowOf(last, now);
-      if (window === null)
-        return wrong(t("ended: takes {WINDOW_HELP}, and not {last}.", { WINDOW_HELP, last }));
+      if (window === null) return wrong(`ended: expected ${WINDOW_HELP}; got ${last}.`);
       found[param] = window;
     } else if (param === "ids") {
       const given = values.flatMap((value) => value.split(","));
       const bad = given.find((one) => idPart(one) === null);
       if (bad !== undefined)
-        return wrong(
-          t(
-            "id: takes an id, or 4 digits at least of its beginning or its end (lists show the last 12), and not {bad}.",
-            { bad },
-          ),
-        );
+        return wrong(`id: expected an id or at least 4 digits of its start or end; got ${bad}.`);
       parts.push(...given.filter((one) => !id.test(one)));
       found[param] = given.filter((one) => id.test(one)).join(",");
     } else if (param === "state" || param === "queue" || param === "name") found[param] = values.join(",");
     else found[param] = last;
   }
-  // In quotes it is text.
+  // Quotes make it text.
   const bare = typed.includes('"') ? "" : text;
   if (shownEnd.test(bare)) parts.push(bare);
   else if (text !== "") found["search"] = text;
@@ -120,7 +112,7 @@ export function readSearch(typed: string, now: number): Typed {
   return { params: found, parts: parts.map((one) => one.toLowerCase()), perhaps, problem: null };
 }
 
-/** Every state there is, or this does not compile. */
+/** Fails to compile if a state is missing. */
 const states: Readonly<Record<JobState, true>> = {
   scheduled: true,
   ready: true,
@@ -132,30 +124,30 @@ const states: Readonly<Record<JobState, true>> = {
 };
 const sign = /^(>=|<=|>|<|=)?/;
 
-/** What the server would refuse of a word that there is. */
+/** An invalid value of a known word. */
 function refusal(param: string, values: readonly string[]): string | null {
   const last = values.at(-1) ?? "";
   const bounds = last.includes("..") ? last.split("..") : [last.replace(sign, "")];
   if (param === "state") {
     const bad = values.flatMap((value) => value.split(",")).find((one) => !Object.hasOwn(states, one));
-    if (bad !== undefined)
-      return t("state: takes {states}, and not {bad}.", { states: Object.keys(states).join(", "), bad });
+    if (bad !== undefined) return `state: expected ${Object.keys(states).join(", ")}; got ${bad}.`;
   }
   if (param === "attempt" && !bounds.every((one) => /^\d{1,16}$/.test(one)))
-    return t("attempt: takes a whole number such as 3, >3, <=3 or 3..5, and not {last}.", { last });
+    return `attempt: expected a whole number such as 3, >3, <=3 or 3..5; got ${last}.`;
   if ((param === "age" || param === "run") && !bounds.every((one) => spanMs(one) >= 0))
-    return t("{param}: takes a time such as >5m, <10s or 1h..2h, and not {last}.", { param, last });
+    return `${param}: expected a time such as >5m, <10s or 1h..2h; got ${last}.`;
   return null;
 }
 
-/** "Did you mean queue:?", where a word is near. */
+/** "Did you mean queue:?", for a word that is nearly known. */
 function meant(unknown: string): string {
   const near = SEARCH_WORDS.find(({ word }) => oneSlip(unknown.toLowerCase(), word));
-  if (unknown.toLowerCase() === "payload") return t("A value in the input has its path: payload.user.id:42.");
-  return near === undefined ? "" : t("Did you mean {word}:?", { word: near.word });
+  if (unknown.toLowerCase() === "payload")
+    return "For a value in the input, write its path: payload.user.id:42.";
+  return near === undefined ? "" : `Did you mean ${near.word}:?`;
 }
 
-/** One letter more, less, other, or two that changed places. */
+/** One letter added, missing, changed, or two swapped. */
 function oneSlip(given: string, word: string): boolean {
   let from = 0;
   while (from < word.length && given[from] === word[from]) from += 1;
@@ -168,7 +160,7 @@ function oneSlip(given: string, word: string): boolean {
   );
 }
 
-/** A part as it would be typed, for its chip. */
+/** A part as it is typed, for its chip. */
 export function chipText(param: string, value: string): { name: string; text: string } {
   const typed = wordOf(param, value);
   const at = typed.indexOf(":");
@@ -218,7 +210,7 @@ export function filterJson(asked: Params): FilterJson {
   };
 }
 
-/** The same in the terminal. */
+/** The same list on the command line. */
 export function commandOf(
   verb: "list" | BulkVerb,
   filter: FilterJson,
@@ -226,7 +218,7 @@ export function commandOf(
   rate: { readonly limit: number } | null | "wrong" = null,
   patch: object | null = null,
 ): string {
-  // By ids a terminal knows no rate: they are few.
+  // The command line takes no rate with ids.
   const asFastAsItGoes = rate === null || rate === "wrong" || filter.ids !== undefined;
   return [
     ...partsOf(verb, filter),
@@ -260,7 +252,7 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
   }
   const add = (option: string, value: string | undefined): void => {
     if (value === undefined) return;
-    // What begins with a dash would be taken for another option.
+    // A value that begins with a dash would be parsed as an option.
     if (value.startsWith("-")) parts.push(`--${option}=${value}`);
     else parts.push(`--${option}`, value);
   };

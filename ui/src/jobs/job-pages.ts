@@ -1,5 +1,5 @@
-// The rows of a list of jobs on a screen: asked for when it opens; the first of them are told by the live stream, and the others in
-// sight are looked at when something has changed, as often as the settings say. What a look does to the rows is in job-rows.ts.
+// Rows of a job list. The live stream updates the first page; other visible rows are read when something changed, at
+// most as often as the settings allow. job-rows.ts applies the answers.
 import { useComputed, useSignal, type ReadonlySignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobList } from "../../../src/dashboard/api/contract.ts";
@@ -16,10 +16,10 @@ export interface JobPages {
   readonly again: () => void;
 }
 
-/** What a topic may have behind its question mark. */
+/** Parameters that a topic may have. */
 const longestFilter = 1_000;
 
-/** `inSight`: the ids of the rows that are in the page now. */
+/** `inSight`: ids of the rows that are in the document. */
 export function useJobPages(asked: Params, inSight: () => readonly string[]): JobPages {
   const kept = useRef<JobRows | null>(null);
   kept.current ??= new JobRows(
@@ -44,7 +44,7 @@ export function useJobPages(asked: Params, inSight: () => readonly string[]): Jo
       retry.stop();
     };
   }, []);
-  // What was refused is not followed: it would be refused again.
+  // A rejected request would be rejected again.
   const there = useComputed(() => rows.value.next !== null).value;
   useEffect(() => {
     if (!there) return undefined;
@@ -57,7 +57,7 @@ export function useJobPages(asked: Params, inSight: () => readonly string[]): Jo
     let over = false;
     const look = async (): Promise<void> => {
       timer = null;
-      // One at a time: what is told meanwhile waits for the next.
+      // One update at a time; later ones wait.
       if (!live.peek() || locked.peek() || looking) return;
       lookedAt = Date.now();
       const told = head;
@@ -77,7 +77,7 @@ export function useJobPages(asked: Params, inSight: () => readonly string[]): Jo
     const offs = [
       follow("overview", {
         value: (_value, how) => {
-          // Of the first rows the list's own topic tells.
+          // The list's own topic covers the first rows.
           if (how !== "age" && (topic === null || rows.peek().jobs.length > HEAD)) soon();
         },
         ask: soon,

@@ -1,13 +1,12 @@
-// A job beside the list that it is in: where it stands and why, its latest error and what it was given. The list stays as it is.
+// A job beside its list: state, reason, latest error, input. The list stays in place.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
-import { atPageTime, duration, instant, number } from "../kit/format.ts";
+import { atPageTime, duration, instant, number, plural } from "../kit/format.ts";
 import { useJob } from "./job-query.ts";
 import { JsonView } from "../json/json-view.tsx";
 import { JobStateOf, LongText } from "../kit/labels.tsx";
 import { Facts, Loaded } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
 import { StackView } from "../code/stack-view.tsx";
-import { t } from "../language/translation.ts";
 
 export function JobPreview({ id, close }: { id: string; close: () => void }) {
   const query = useJob(id);
@@ -16,11 +15,11 @@ export function JobPreview({ id, close }: { id: string; close: () => void }) {
       <Loaded query={query}>{(job) => <Content job={job} />}</Loaded>
       <footer>
         <a class="button primary" href={href(`/jobs/${id}`)} onClick={close}>
-          {t("Open its page")}
+          Open its page
         </a>
         <span class="spring" />
         <button type="button" class="button" onClick={close} autofocus>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>
@@ -47,31 +46,23 @@ function Content({ job }: { job: JobDetail }) {
         </div>
         <Facts
           of={[
-            [t("Queue"), job.queue],
-            [
-              t("Attempts"),
-              t("{attempt} of {maxAttempts}", {
-                attempt: number(job.attempt),
-                maxAttempts: number(job.maxAttempts),
-              }),
-            ],
-            [t("Created"), instant(job.createdAt)],
-            ...(job.startedAt === null ? [] : [[t("Started"), instant(job.startedAt)] as const]),
-            ...(job.endedAt === null ? [] : [[t("Ended"), instant(job.endedAt)] as const]),
-            ...(ran === null ? [] : [[t("Ran"), duration(ran)] as const]),
+            ["Queue", job.queue],
+            ["Attempts", `${number(job.attempt)} of ${number(job.maxAttempts)}`],
+            ["Created", instant(job.createdAt)],
+            ...(job.startedAt === null ? [] : [["Started", instant(job.startedAt)] as const]),
+            ...(job.endedAt === null ? [] : [["Ended", instant(job.endedAt)] as const]),
+            ...(ran === null ? [] : [["Ran", duration(ran)] as const]),
           ]}
         />
         {last !== undefined && (
-          <section aria-label={t("Latest error")}>
+          <section aria-label="Latest error">
             <h3 class="small">
               {job.errors.length > 1
-                ? t("Latest error, of {count, plural, one {# failure} other {# failures}}", {
-                    count: job.errors.length,
-                  })
-                : t("Latest error")}
+                ? `Latest error of ${plural(job.errors.length, "failure")}`
+                : "Latest error"}
             </h3>
             {last.stack === null ? (
-              <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+              <pre class="code" tabIndex={0} role="group" aria-label="Error">
                 {last.message}
               </pre>
             ) : (
@@ -80,11 +71,11 @@ function Content({ job }: { job: JobDetail }) {
           </section>
         )}
         {job.payloadHidden ? (
-          <p class="muted small">{t("Payloads are hidden.")}</p>
+          <p class="muted small">Payloads are hidden.</p>
         ) : (
-          <section aria-label={t("Input")}>
-            <h3 class="small">{t("Input")}</h3>
-            <JsonView text={job.input ?? "null"} label={t("Input")} />
+          <section aria-label="Input">
+            <h3 class="small">Input</h3>
+            <JsonView text={job.input ?? "null"} label="Input" />
           </section>
         )}
       </div>

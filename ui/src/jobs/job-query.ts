@@ -1,11 +1,11 @@
-// One job as a screen has it: its input and output, which may be large, are asked for once and again only when they have
-// changed; all else comes by the live stream.
+// A job as its screen needs it. Input and output may be large: they are requested once, and again only when they change.
+// The live stream updates the rest.
 import { useRef } from "preact/hooks";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 
-/** `still`: it is not followed any more. */
+/** `still`: stop following it. */
 export function useJob(id: string, { still = false }: { still?: boolean } = {}): Query<JobDetail> {
   const kept = useRef<JobDetail | null>(null);
   const ask = async (signal: AbortSignal): Promise<JobDetail> => {
@@ -30,7 +30,7 @@ export function useJob(id: string, { still = false }: { still?: boolean } = {}):
   return useQuery(`job ${id}`, ask, still ? {} : { topic: `job:${id}`, merge: withParts });
 }
 
-/** What is told lacks its large parts; null: they have changed. Pure. */
+/** Adds the large parts to a streamed job; null: they have changed. Pure. */
 function withParts(had: JobDetail, told: JobDetail): JobDetail | null {
   const { input, output, masked } = had;
   return sameParts(had, told) ? { ...told, input, output, masked } : null;

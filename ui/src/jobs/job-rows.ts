@@ -1,30 +1,28 @@
-// The rows of a list of jobs: pages that are asked for one behind the other, and what is known of them since. Rows that are shown
-// stay where they are: they change in place, and what has come meanwhile is counted until somebody wants to see it.
-//
-// Invariants: an answer that was overtaken changes nothing; a page goes behind the one it was asked for; no job is there twice.
-// No browser in here: who asks, and who is told, is handed in.
+// The rows of a job list: pages and their updates. Visible rows keep their place and change there; new jobs are counted
+// until the reader asks for them. Invariants: an outdated answer changes nothing; a page is appended only after the page
+// it was requested for; no job is listed twice. No browser API: requests and notifications are passed in.
 import type { CappedCount, JobLine, JobList } from "../../../src/dashboard/api/contract.ts";
 
 const pageSize = 50;
-/** From so many rows on the pages are larger: who goes this far goes on. */
+/** From this many rows on, pages are larger. */
 const many = 200;
 const largePage = 200;
-/** What has come meanwhile is counted among so many. */
+/** New jobs are counted up to this number. */
 export const HEAD = 100;
-/** As many are asked for by their ids at once: an address of 4 kB passes everywhere, and the server gives no page over 200. */
+/** Ids per request: an address of 4 kB passes everywhere, and the server returns at most 200 rows. */
 const mostIds = 100;
-/** A search that stopped on the way goes on by itself so often, until there is something to look at. */
+/** Times a search continues by itself while it has found nothing. */
 const mostOnward = 10;
 
 export interface Rows {
   readonly jobs: readonly JobLine[];
-  /** Null until the first page is there. */
+  /** Null until the first page has arrived. */
   readonly next: { readonly cursor: string | null; readonly cut: boolean } | null;
   readonly error: Error | null;
   readonly loading: boolean;
-  /** Jobs that match and are not shown, where they would stand between the others. */
+  /** Matching jobs that are not shown yet. */
   readonly fresh: CappedCount;
-  /** Shown, and not there any more. */
+  /** Listed jobs that no longer exist. */
   readonly gone: ReadonlySet<string>;
 }
 
@@ -38,7 +36,7 @@ export class JobRows {
   #state: Rows = { jobs: [], next: null, error: null, loading: false, fresh: none, gone: new Set() };
   readonly #ask: (asked: Asked, signal: AbortSignal) => Promise<JobList>;
   readonly #tell: (rows: Rows) => void;
-  /** Of the page that is on its way; another first page ends it. */
+  /** Identifies the pending page; a new first page cancels it. */
   #paging = new AbortController();
   #looking: AbortController | null = null;
 
@@ -54,21 +52,21 @@ export class JobRows {
     return this.#state;
   }
 
-  /** From the top, with what has come meanwhile. */
+  /** Reloads the first page, with new jobs. */
   first(): void {
     this.close();
     this.#paging = new AbortController();
     void this.#page(null, this.#paging.signal);
   }
 
-  /** The page behind the last one. */
+  /** Loads the next page. */
   more(): void {
     const { next, loading } = this.#state;
     if (loading || next === null || next.cursor === null) return;
     void this.#page(next.cursor, this.#paging.signal);
   }
 
-  /** Looks what has become of the rows in sight, and what has come. One look at a time. `told`: the first page, where it is known. */
+  /** Updates the visible rows and counts new jobs. One update at a time. `told`: the first page, if it is known. */
   async look(inSight: readonly string[], told: JobList | null = null): Promise<void> {
     if (this.#looking !== null || this.#state.next === null) return;
     const controller = new AbortController();
@@ -77,7 +75,7 @@ export class JobRows {
     try {
       const head = told ?? (await this.#ask({ cursor: null, limit: HEAD }, signal));
       if (signal.aborted) return;
-      // Where nothing is shown, nothing can jump.
+      // An empty list has no row that could move.
       if (this.#state.jobs.length === 0 && head.jobs.length > 0 && !this.#state.loading) {
         this.#looking = null;
         this.first();
@@ -104,7 +102,7 @@ export class JobRows {
     }
   }
 
-  /** What is on its way comes to nothing. */
+  /** Discards pending answers. */
   close(): void {
     this.#paging.abort();
     this.#looking?.abort();
@@ -144,15 +142,15 @@ export class JobRows {
   }
 }
 
-/** Each row as it is known now, at its place. */
+/** Replaces rows in place. */
 function updated(shown: readonly JobLine[], fresh: readonly JobLine[]): readonly JobLine[] {
   const byId = new Map(fresh.map((job) => [job.id, job]));
   return shown.some(({ id }) => byId.has(id)) ? shown.map((job) => byId.get(job.id) ?? job) : shown;
 }
 
 /**
- * How many of the first page are not shown. What stands behind the last row that is shown comes with the next page, unless
- * there was none.
+ * Jobs of the first page that are not listed. Jobs after the last listed row come with the next page, unless there
+ * is none.
  */
 function freshIn(head: JobList, shown: readonly JobLine[], complete: boolean): CappedCount {
   const known = new Set(shown.map(({ id }) => id));

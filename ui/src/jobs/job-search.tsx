@@ -1,5 +1,5 @@
-// The search for jobs: words and text, with what could be typed next. What cannot be read is said under the field, and is not
-// searched for: it would find something else than was meant.
+// The job search: filters and text, with suggestions. Text that cannot be parsed is reported below the field and not
+// searched.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type {
@@ -19,18 +19,17 @@ import { Icon } from "../kit/icons.tsx";
 import { readSearch } from "./job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
 import { params, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 
-/** What stands under the field: why it was not searched, and what could be done instead. */
+/** The message below the field, and an alternative. */
 export interface SearchProblem {
   readonly message: string;
   readonly instead: { readonly verb: string; readonly run: () => void } | null;
 }
 
-/** While there is one, nobody acts on all that match: the list is of what was typed before. */
+/** While this is set, actions on all matches are off: the list shows an earlier search. */
 export const searchProblem = signal<SearchProblem | null>(null);
 
-const looking: SearchProblem = { message: t("Looking for the id…"), instead: null };
+const looking: SearchProblem = { message: "Searching for the id…", instead: null };
 
 export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: Params }) {
   const input = useRef<HTMLInputElement>(null);
@@ -39,7 +38,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
   const fetched = useRef<Record<string, Known[string]>>({});
   useEffect(() => onKey("/", () => input.current?.focus()), []);
   useEffect(() => () => void (searchProblem.value = null), []);
-  // What the palette hands over.
+  // Text passed by the palette.
   const handed = params.value.get("find");
   useLayoutEffect(() => {
     if (handed === null) return;
@@ -58,7 +57,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
           kind: facets.names.map((one) => ({ value: one.value, hint: count(one) })),
         }),
   });
-  // An answer that comes when the list was closed, or is of another word, must not open it.
+  // A late answer must not reopen the list, or open it for another word.
   const turn = useRef(0);
   const close = (): void => {
     turn.current += 1;
@@ -94,7 +93,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     if (input.current !== null) input.current.value = "";
   };
   const refuse = (message: string, asText: string | null): void => {
-    const instead = asText === null ? null : { verb: t("Search for it as text"), run: () => submit(asText) };
+    const instead = asText === null ? null : { verb: "Search for it as text", run: () => submit(asText) };
     searchProblem.value = { message, instead };
   };
   const submit = (text: string): void => {
@@ -106,7 +105,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     else if (perhaps !== null) void isOne(perhaps, found);
     else show(found);
   };
-  /** An id if there is one that has it, and text if there is none. */
+  /** Opens the job with this id, or searches the text if there is none. */
   const isOne = async (
     part: string,
     { search, ...found }: Readonly<Record<string, string>>,
@@ -118,7 +117,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
     );
     show({ ...found, ...(ids.length > 0 ? { ids: ids.join(",") } : { search: search ?? part }) });
   };
-  /** Ids by parts of them, one after the other; of ends a stretch of the newest at a time. */
+  /** Resolves parts of ids one by one; ends are searched among the newest jobs first. */
   const whose = async (
     [part = "", ...others]: readonly string[],
     found: Readonly<Record<string, string>>,
@@ -133,23 +132,17 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
       const all = { ...found, ids: [...new Set(known)].join(",") };
       if (more)
         refuse(
-          t("More than {jobs} jobs have ids that begin or end in {part}: type more of it.", {
-            jobs: jobs.length,
-            part,
-          }),
+          `More than ${jobs.length} jobs have ids that begin or end with ${part}. Type more characters.`,
           inQuotesOf(part),
         );
       else if (jobs.length > 0 && others.length > 0) await whose(others, all, null);
       else if (jobs.length > 0) show(all);
       else if (looked.cursor === null)
-        refuse(t("No job has an id that begins or ends in {part}.", { part }), inQuotesOf(part));
+        refuse(`No job has an id that begins or ends with ${part}.`, inQuotesOf(part));
       else
         searchProblem.value = {
-          message: t("No job of those since {since} has an id that ends in {part}.", {
-            since: instant(looked.since),
-            part,
-          }),
-          instead: { verb: t("Search on"), run: () => void whose([part, ...others], found, looked.cursor) },
+          message: `No job since ${instant(looked.since)} has an id that ends with ${part}.`,
+          instead: { verb: "Search on", run: () => void whose([part, ...others], found, looked.cursor) },
         };
     } catch (error) {
       refuse((error as Error).message, null);
@@ -175,8 +168,8 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
         aria-controls="search-words"
         aria-autocomplete="list"
         aria-activedescendant={open && at.value >= 0 ? `search-word-${at.value}` : undefined}
-        aria-label={t("Find jobs")}
-        placeholder={t("Text, an id, or words: state:dead attempt:>3 age:>5m payload.user.id:42")}
+        aria-label="Find jobs"
+        placeholder="Text, id, or filters: state:dead attempt:>3 age:>5m payload.user.id:42"
         spellcheck={false}
         autocomplete="off"
         aria-invalid={problem !== null}
@@ -199,7 +192,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
           event.stopPropagation();
         }}
       />
-      <ul id="search-words" role="listbox" aria-label={t("What could be typed")} hidden={!open}>
+      <ul id="search-words" role="listbox" aria-label="Suggestions" hidden={!open}>
         {options.value.map((option, i) => (
           <li
             key={option.insert}
@@ -231,7 +224,7 @@ export function SearchBar({ facets, asked }: { facets: JobFacets | null; asked: 
   );
 }
 
-/** Asks for the values of a word, once; true: there are some now. */
+/** Loads the values of a word once; true: values have arrived. */
 async function learn(of: string, asked: Params, known: Record<string, Known[string]>): Promise<boolean> {
   if (known[of] !== undefined) return false;
   try {

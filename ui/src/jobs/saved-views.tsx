@@ -1,14 +1,12 @@
-// Saved views: a name and an address, kept in this browser. A link to the same address shows the same to everybody.
+// Saved views: a name and an address, kept in this browser. The address shows the same list to everyone.
 import { Field, openForm } from "../kit/forms.tsx";
 import { Icon } from "../kit/icons.tsx";
-import { rich } from "../language/rich-text.ts";
 import { href, params, path } from "../data/router.ts";
 import { keptList } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 
 interface View {
   readonly name: string;
-  /** Below the dashboard, such as /jobs?state=dead. */
+  /** Below the base path, such as /jobs?state=dead. */
   readonly to: string;
 }
 
@@ -31,7 +29,7 @@ export function SavedViews() {
   const known = views.value.some(({ to }) => to === current);
   if (views.value.length === 0 && params.value.toString() === "") return null;
   return (
-    <div class="row tight views" role="group" aria-label={t("Saved views")}>
+    <div class="row tight views" role="group" aria-label="Saved views">
       {views.value.map(({ name, to }) => (
         <span class={`chip ${to === current ? "on" : ""}`} key={name}>
           <a href={href(to)} aria-current={to === current ? "page" : undefined}>
@@ -39,7 +37,7 @@ export function SavedViews() {
           </a>
           <button
             type="button"
-            aria-label={t("Forget the view {name}", { name })}
+            aria-label={`Delete the view ${name}`}
             onClick={() => (views.value = views.value.filter((one) => one.name !== name))}
           >
             <Icon name="close" size={12} />
@@ -48,7 +46,7 @@ export function SavedViews() {
       ))}
       {!known && (
         <button type="button" class="button quiet small" onClick={() => save(current)}>
-          <Icon name="star" size={13} /> {t("Save this view")}
+          <Icon name="star" size={13} /> Save view
         </button>
       )}
     </div>
@@ -57,18 +55,20 @@ export function SavedViews() {
 
 function save(to: string): void {
   openForm({
-    title: t("Save this view"),
-    verb: t("Save"),
+    title: "Save view",
+    verb: "Save",
     body: (
       <>
-        <p class="muted">{rich("Kept in this browser: {to}", { to: <span class="mono">{to}</span> })}</p>
-        <Field label={t("Name")} name="name" required placeholder={t("Dead mail of today")} />
+        <p class="muted">
+          Saved in this browser: <span class="mono">{to}</span>
+        </p>
+        <Field label="Name" name="name" required placeholder="Dead mail today" />
       </>
     ),
     run: async (fields) => {
       const name = fields.text("name")?.slice(0, 60) ?? "";
       views.value = [...views.value.filter((one) => one.name !== name), { name, to }].slice(-most);
-      return t("Saved.");
+      return "Saved";
     },
   });
 }

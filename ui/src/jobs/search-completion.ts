@@ -1,15 +1,14 @@
-// What could be typed next in the search for jobs. Pure: what is known of values is handed in.
+// Suggestions of the job search. Pure: known values are passed in.
 import { SEARCH_WORDS } from "../../../src/operate/search-words.ts";
-import { t } from "../language/translation.ts";
 
 export interface Suggestion {
-  /** What stands in place of the word at the caret. */
+  /** The replacement of the word at the caret. */
   readonly insert: string;
   readonly shown: string;
   readonly hint: string;
 }
 
-/** Known values by word; of `payload` those by path. */
+/** Known values by word; for `payload` by path. */
 export type Known = Readonly<Record<string, readonly { readonly value: string; readonly hint?: string }[]>>;
 
 const few = 8;
@@ -24,7 +23,7 @@ const usual: Known = {
   until: ["15m", "1h", "24h", "7d"].map((value) => ({ value })),
 };
 
-/** The word at the caret: where it begins, and what stands there so far. */
+/** The word at the caret: where it begins, and its text. */
 export function wordAt(text: string, caret: number): { from: number; word: string } {
   let from = 0;
   let quoted = false;
@@ -35,7 +34,7 @@ export function wordAt(text: string, caret: number): { from: number; word: strin
   return { from, word: text.slice(from, caret) };
 }
 
-/** The word before the colon (of a payload its path too), or null while there is none. */
+/** The word before the colon, with its path for payload; null: none yet. */
 export function valueOf(word: string): { of: string; typed: string } | null {
   const at = word.indexOf(":");
   return at === -1
@@ -54,7 +53,7 @@ export function suggest(word: string, known: Known): Suggestion[] {
     const fits = values.filter(
       (one) => one.value.toLowerCase().includes(wanted) || one.hint?.toLowerCase().includes(wanted) === true,
     );
-    // What is there already needs no help.
+    // A complete value needs no suggestion.
     if (fits.length === 1 && fits[0]?.value === value.typed) return [];
     return fits.slice(0, few).map((one) => ({
       insert: `${value.of}:${/\s/.test(one.value) ? `"${one.value}"` : one.value} `,
@@ -75,11 +74,11 @@ export function suggest(word: string, known: Known): Suggestion[] {
   return SEARCH_WORDS.filter((one) => one.word.startsWith(typed)).map((one) => ({
     insert: one.word === "payload" ? "payload." : `${one.word}:`,
     shown: one.word === "payload" ? "payload." : `${one.word}:`,
-    hint: t("{help}, such as {example}", { help: one.help, example: one.example }),
+    hint: `${one.help}, such as ${one.example}`,
   }));
 }
 
-/** Paths and values in inputs: `user.id` and what stands there. */
+/** Paths and values of inputs: `user.id` and its values. */
 export function pathsIn(inputs: readonly (string | null)[]): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   const walk = (value: unknown, path: string): void => {
@@ -97,7 +96,7 @@ export function pathsIn(inputs: readonly (string | null)[]): Map<string, Set<str
     try {
       walk(JSON.parse(input ?? "null"), "");
     } catch {
-      // A preview that was cut: others tell.
+      // A cut preview is skipped; other jobs have the path.
     }
   }
   return found;

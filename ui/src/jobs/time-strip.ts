@@ -1,24 +1,21 @@
-// Which time the strip above a list of jobs shows, and its bars. Pure.
+// The time range of the bars above a job list. Pure.
 import type { ListFilter } from "./job-filter.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
-/** As far back as the server's series go. */
+/** The server keeps series this long. */
 const longest = 31 * 24 * hour - hour;
-/** An hour has 61: it begins and ends within a minute. */
+/** An hour has 61 minutes, because it begins and ends within one. */
 const mostBars = 90;
 
-/**
- * The last hour; where the filter has a time of its own, that: from when its jobs were created, or the window in which they
- * ended, with as much again on both sides, so that another can be chosen.
- */
+/** The last hour; or the filter's own range (creation or end), with as much again on both sides. */
 export function stretchOf({ since, ended }: ListFilter, now: number): { from: number; to: number } {
   const [from = Number.NaN, to = now] = (ended ?? "").match(/\d+/g)?.map(Number) ?? [];
   const window = /^(>=?)?\d+(\.\.\d+)?$/.test(ended ?? "") && from < now ? { from, to } : null;
   const created = Number(since ?? Number.NaN);
   const begin = window?.from ?? (created < now ? created : now - hour);
   const end = Math.min(now, window?.to ?? now);
-  // What is within the last hour is seen in it.
+  // A range within the last hour is shown in it.
   if (begin >= now - hour) return { from: now - hour, to: now };
   const beside = window === null ? 0 : Math.max(end - begin, hour / 4);
   const last = Math.min(now, end + beside);
@@ -27,13 +24,12 @@ export function stretchOf({ since, ended }: ListFilter, now: number): { from: nu
 
 export interface Strip {
   readonly stepMs: number;
-  /** When each bar begins. */
   readonly at: readonly number[];
   readonly sums: readonly number[];
   readonly bad: readonly number[];
 }
 
-/** The series in a few bars. */
+/** The series summed into a few bars. */
 export function stripOf(series: {
   readonly stepMs: number;
   readonly at: readonly number[];

@@ -1,10 +1,8 @@
-// An input in fields, one for each member that its schema names. What they show and change is the JSON text of the draft.
+// An input as a form with one field for each member of its schema. Fields read and change the JSON text of the draft.
 import { useRef } from "preact/hooks";
 import type { JsonNode } from "./json-text.ts";
-import { rich } from "../language/rich-text.ts";
 import { type FormField, isAt, memberOf, shownIn, withMember } from "./schema-fields.ts";
 import type { Draft } from "./json-input.tsx";
-import { t } from "../language/translation.ts";
 
 export function InputForm({
   draft,
@@ -15,7 +13,7 @@ export function InputForm({
   draft: Draft;
   fields: readonly FormField[];
   members: ReadonlyMap<string, JsonNode>;
-  /** Places where a mask stands. */
+  /** Paths that still hold a mask. */
   masked: readonly (readonly string[])[];
 }) {
   const named = new Set(fields.map(({ key }) => key));
@@ -46,16 +44,15 @@ export function InputForm({
       </div>
       {others.length > 0 && (
         <p class="muted small">
-          {rich("Also there, to be changed as JSON: {others}", {
-            others: (
-              <span class="mono">
-                {others
-                  .slice(0, 10)
-                  .map((key) => key.slice(0, 60))
-                  .join(", ")}
-              </span>
-            ),
-          })}
+          Only editable as JSON:{" "}
+          {
+            <span class="mono">
+              {others
+                .slice(0, 10)
+                .map((key) => key.slice(0, 60))
+                .join(", ")}
+            </span>
+          }
         </p>
       )}
     </>
@@ -77,9 +74,9 @@ function Member({
 }) {
   const half = draft.halves.value.get(given.key);
   const fitting = shownIn(given, value);
-  // A value of another type than the schema's: seen and changed as JSON.
+  // A value of another type than its schema is edited as JSON.
   const field: FormField = fitting === null ? { ...given, kind: "json", type: "JSON" } : given;
-  // JSON stays as it was typed while it is what the text has: writing it anew would move the caret.
+  // Typed JSON stays as it is while it equals the draft: rewriting it would move the caret.
   const typed = useRef<{ readonly text: string; readonly value: string } | null>(null);
   const shown = half ?? fitting ?? shownIn(field, value) ?? "";
   const set = (text: string): void => {
@@ -100,13 +97,9 @@ function Member({
   );
   if (half !== undefined)
     told.push(
-      field.kind === "json"
-        ? t("This is not JSON.")
-        : field.kind === "integer"
-          ? t("This is no integer.")
-          : t("This is no number."),
+      field.kind === "json" ? "Not valid JSON" : field.kind === "integer" ? "Not an integer" : "Not a number",
     );
-  if (masked) told.push(t("Redacted: put the real value in, or empty it."));
+  if (masked) told.push("Redacted. Enter the real value or clear the field.");
   const id = `member-${at}`;
   const attributes = {
     id,
@@ -114,7 +107,7 @@ function Member({
     "aria-required": field.required,
     "aria-invalid": told.length > 0,
     "aria-describedby": `${id}-hint`,
-    placeholder: field.usual === null ? "" : t("default {usual}", { usual: field.usual.replaceAll('"', "") }),
+    placeholder: field.usual === null ? "" : `default ${field.usual.replaceAll('"', "")}`,
     spellcheck: false,
     autocomplete: "off",
   } as const;
@@ -129,7 +122,7 @@ function Member({
             <span class="need" aria-hidden="true">
               *
             </span>
-            <span class="hidden-text"> {t("required")}</span>
+            <span class="hidden-text"> required</span>
           </>
         )}{" "}
         <span class="muted">{field.type}</span>
@@ -137,9 +130,7 @@ function Member({
       {field.kind === "choice" ? (
         <select {...attributes} value={shown} onChange={(event) => set(event.currentTarget.value)}>
           <option value="">
-            {field.usual === null
-              ? "—"
-              : t("— (default {usual})", { usual: field.usual.replaceAll('"', "") })}
+            {field.usual === null ? "—" : `— (default ${field.usual.replaceAll('"', "")})`}
           </option>
           {field.options.map((option) => (
             <option key={option} value={option}>
@@ -168,7 +159,7 @@ function Member({
   );
 }
 
-/** Whether an issue lies below the member itself. */
+/** Whether the issue lies below the member. */
 function isNested(path: string, key: string): boolean {
   return path !== `.${key}` && path !== `[${JSON.stringify(key)}]`;
 }

@@ -1,5 +1,5 @@
-// A value that is written by hand: JSON, or in a form where its schema is known. It is text all the way to the server, so that
-// nothing of it is lost on the way.
+// Editor of a JSON value: text, or a form if the schema is known. The value stays text on its way to the server, so
+// numbers keep all digits.
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
@@ -11,16 +11,15 @@ import { type JsonNode, placeText, readJson } from "./json-text.ts";
 import { type Mark, stillMasked } from "./redaction-masks.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { fieldsOf, type FormField, membersOf } from "./schema-fields.ts";
-import { t } from "../language/translation.ts";
 
 export type Issue = NonNullable<ErrorBody["error"]["issues"]>[number];
 
-/** What is being written. */
+/** A value being edited. */
 export interface Draft {
-  /** The input: JSON, or on its way to it. */
+  /** The JSON text, possibly incomplete. */
   readonly text: Signal<string>;
   readonly marks: Signal<readonly Mark[]>;
-  /** Fields of the form whose content is nothing that they take, by key. */
+  /** Rejected field contents by key. */
   readonly halves: Signal<ReadonlyMap<string, string>>;
   readonly issues: Signal<readonly Issue[]>;
 }
@@ -34,18 +33,10 @@ export function useDraft(text: string, marks: readonly Mark[] = []): Draft {
   };
 }
 
-/**
- * What was written.
- *
- * @throws Error that says what is not understood
- */
+/** @throws Error for invalid fields or JSON */
 export function written({ text, halves }: Draft, notJson: string): JsonNode {
   if (halves.value.size > 0)
-    throw new Error(
-      t("Not understood: {value}.", {
-        value: [...halves.value.keys()].map((key) => key.slice(0, 60)).join(", "),
-      }),
-    );
+    throw new Error(`Invalid value: ${[...halves.value.keys()].map((key) => key.slice(0, 60)).join(", ")}.`);
   try {
     return readJson(text.value.trim() === "" ? "null" : text.value);
   } catch {
@@ -53,31 +44,29 @@ export function written({ text, halves }: Draft, notJson: string): JsonNode {
   }
 }
 
-/** As schema libraries say, each in its own words, that a value is not there. */
+/** Schema libraries say in their own words that a value is missing. */
 const missing = /\breceived undefined\b|\(was missing\)/i;
 
-/** What the schema found. Texts of somebody's schema: cut, so that they cannot push the form away. */
+/** Issues of the schema. Messages are cut, because a schema may have any text. */
 function takeIssues(draft: Draft, error: unknown): void {
   if (error instanceof ApiFailure)
     draft.issues.value = error.issues.map(({ path, message }) => ({
       path,
-      message: missing.test(message) ? t("This is needed.") : message.slice(0, 300),
+      message: missing.test(message) ? "Required" : message.slice(0, 300),
     }));
 }
 
-/** A form around a draft: sent once at a time, with what was wrong with it, until something else is written. */
+/** Submits a draft, once at a time. Errors stay until the draft changes. */
 export interface Sending {
   readonly form: RefObject<HTMLFormElement | null>;
-  /** What was wrong; null: nothing. */
+  /** The last error; null: none. */
   readonly wrong: string | null;
   readonly onSubmit: (event: Event) => void;
 }
 
 /**
- * What sending the form does.
- *
- * @param send sends it; gives what is done and said after the dialog is gone
- * @param misfit said where the schema found something
+ * @param send sends the draft and returns the toast and the next action
+ * @param misfit the message if the schema found issues
  */
 export function useSending(
   draft: Draft,
@@ -86,7 +75,7 @@ export function useSending(
   const form = useRef<HTMLFormElement>(null);
   const wrong = useSignal<string | null>(null);
   const busy = useSignal(false);
-  // What was wrong with another text is over.
+  // A changed draft clears the error.
   useEffect(() => void (wrong.value = null), [draft.text.value]);
   const submit = async (): Promise<void> => {
     if (busy.value) return;
@@ -115,13 +104,13 @@ export function useSending(
   };
 }
 
-/** What is said once it was sent, and what is done then. */
+/** The toast after sending, and the next action. */
 export interface After {
   readonly said: string;
   readonly next?: () => void;
 }
 
-/** Where the schema is known there is a form, and JSON is the other way; else JSON alone. */
+/** A form if the schema is known, with JSON as the alternative; else JSON. */
 export function JsonInput({
   draft,
   of,
@@ -130,9 +119,9 @@ export function JsonInput({
 }: {
   draft: Draft;
   of: Pick<KindDetail, "name" | "checked" | "schema"> | null;
-  /** What is written: "input", "data". */
+  /** The name of the value: "input", "data". */
   what: string;
-  /** What is not done with it while a part is redacted. */
+  /** The rejected action while a part is redacted: "enqueued", "sent". */
   undone: string;
 }) {
   const called = `${what.charAt(0).toUpperCase()}${what.slice(1)}`;
@@ -142,7 +131,7 @@ export function JsonInput({
   const asForm = fields !== null && members !== null && wanted.value === "form";
   const masked = maskedIn(draft);
   const turn = (to: "form" | "json"): void => {
-    // What a field did not take is not part of the text.
+    // Rejected contents are not part of the text.
     draft.halves.value = new Map();
     wanted.value = to;
   };
@@ -152,21 +141,19 @@ export function JsonInput({
       {fields !== null && (
         <div class="row">
           <b class="small">{called}</b>
-          <span class="muted small medium-only">
-            {t("checked against the schema of {name}", { name: of?.name })}
-          </span>
+          <span class="muted small medium-only">checked against the schema of {of?.name}</span>
           <span style={{ flex: 1 }} />
-          <span class="switch" role="group" aria-label={t("{called} as", { called })}>
+          <span class="switch" role="group" aria-label={`${called} as`}>
             <button
               type="button"
               aria-pressed={asForm}
               disabled={members === null}
               onClick={() => turn("form")}
             >
-              {t("Form")}
+              Form
             </button>
             <button type="button" aria-pressed={!asForm} onClick={() => turn("json")}>
-              {t("JSON")}
+              JSON
             </button>
           </span>
         </div>
@@ -179,7 +166,9 @@ export function JsonInput({
       {masked.length > 0 && (
         <div class="banner warn" id="input-masked" role="status">
           <Icon name="dead" />
-          <span>{t("{masked} As it is, it is not {undone}.", { masked: maskedText(masked), undone })}</span>
+          <span>
+            {maskedText(masked)} As it is, it is not {undone}.
+          </span>
         </div>
       )}
     </fieldset>
@@ -209,7 +198,7 @@ function JsonField({
   return (
     <div class="field">
       <label for="input-json" class={fields === null ? "" : "hidden-text"}>
-        {t("{called} (JSON)", { called })}
+        {called} (JSON)
       </label>
       <textarea
         id="input-json"
@@ -231,7 +220,8 @@ function JsonField({
             ))}
           </ul>
         ) : (
-          checked && fields === null && <span class="muted">{t("Checked against its schema first.")}</span>
+          checked &&
+          fields === null && <span class="muted">Checked against its schema before it is sent.</span>
         )}
       </div>
     </div>
@@ -241,6 +231,6 @@ function JsonField({
 function maskedText(places: readonly (readonly string[])[]): string {
   const shown = places.slice(0, 8).map(placeText).join(", ");
   return places.length > 8
-    ? t("Redacted: {shown} and more. Put the real values in, or take them out.", { shown })
-    : t("Redacted: {shown}. Put the real values in, or take them out.", { shown });
+    ? `Redacted: ${shown} and more. Enter the real values or remove them.`
+    : `Redacted: ${shown}. Enter the real values or remove them.`;
 }

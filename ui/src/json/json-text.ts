@@ -1,24 +1,22 @@
-// JSON as text in parts, so that it can be changed or written in another way without touching what stays: numbers keep their
-// digits, strings their escapes. Pure.
-
-import { t } from "../language/translation.ts";
+// JSON as a tree of texts. It can be changed and reformatted while numbers keep their digits and strings their escapes.
+// Pure.
 
 export type JsonNode =
   | { readonly kind: "object"; readonly members: readonly (readonly [key: string, value: JsonNode])[] }
   | { readonly kind: "array"; readonly items: readonly JsonNode[] }
-  /** A string, a number or a word, as it was written. */
+  /** A string, number, boolean or null, as written. */
   | { readonly kind: "scalar"; readonly text: string };
 
-/** @throws SyntaxError for what is not JSON */
+/** @throws SyntaxError for invalid JSON */
 export function readJson(text: string): JsonNode {
   JSON.parse(text);
-  // It is JSON: no token needs to be looked at twice, and what is between them is blank or a comma or a colon.
+  // JSON.parse has validated the text, so the tokens need no further check.
   const tokens = text.match(/"[^"\\]*(?:\\.[^"\\]*)*(?:"|$)|[[\]{}]|[^\s,:[\]{}"]+/g) ?? [];
   let at = 0;
   const value = (): JsonNode => {
     const token = tokens[at++] ?? "null";
     if (token === "{") {
-      // Of a key that comes twice the last holds, as in JSON.parse.
+      // The last of two equal keys counts, as in JSON.parse.
       const members = new Map<string, JsonNode>();
       while (tokens[at] !== "}") {
         const key = JSON.parse(tokens[at++] ?? '""') as string;
@@ -36,24 +34,24 @@ export function readJson(text: string): JsonNode {
   return value();
 }
 
-/** How a value is written: as JSON, or as a program has it. */
+/** Notation: JSON, or a program's literal. */
 interface Dialect {
   readonly key: (key: string) => string;
   readonly scalar: (text: string) => string;
-  /** What stands before and after the members of an object on one line. */
+  /** Between the braces and the members of an object on one line. */
   readonly blank: string;
 }
 
 const json: Dialect = { key: (key) => JSON.stringify(key), scalar: (text) => text, blank: "" };
 
-/** On one line, without blanks. */
+/** On one line, without spaces. */
 export function compact(node: JsonNode): string {
   if (node.kind === "scalar") return node.text;
   if (node.kind === "array") return `[${node.items.map(compact).join(",")}]`;
   return `{${node.members.map(([key, value]) => `${json.key(key)}:${compact(value)}`).join(",")}}`;
 }
 
-/** For reading: on one line what fits there, else a line for each part. */
+/** Formatted: one line if it fits, else one line per part. */
 export function pretty(node: JsonNode, dialect: Dialect = json, width = 60, indent = ""): string {
   if (node.kind === "scalar") return dialect.scalar(node.text);
   const inner = `${indent}  `;
@@ -72,8 +70,8 @@ export function pretty(node: JsonNode, dialect: Dialect = json, width = 60, inde
 }
 
 /**
- * The same value with another one at these places. A member that is not there is added: a function that redacts may have left it
- * out. What is further away is passed over.
+ * Replaces the values at these paths. A missing last member is added, because a redaction function may have removed
+ * it. Deeper missing paths are ignored.
  */
 export function replaced(node: JsonNode, places: readonly (readonly string[])[], by: JsonNode): JsonNode {
   if (places.some((place) => place.length === 0)) return by;
@@ -88,7 +86,7 @@ export function replaced(node: JsonNode, places: readonly (readonly string[])[],
   return { kind: "object", members: [...members] };
 }
 
-/** What stands at a place; null: nothing. */
+/** The value at a path; null: none. */
 export function at(node: JsonNode, place: readonly string[]): JsonNode | null {
   const [first, ...rest] = place;
   if (first === undefined) return node;
@@ -98,7 +96,7 @@ export function at(node: JsonNode, place: readonly string[]): JsonNode | null {
   return next === undefined ? null : at(next, rest);
 }
 
-/** A body for POST /jobs whose input is written as it stands. What is undefined is left out. */
+/** A body for POST /jobs with the input as its text. Undefined options are left out. */
 export function enqueueBody(
   name: string,
   input: string,
@@ -110,10 +108,10 @@ export function enqueueBody(
   return `{"name":${JSON.stringify(name)},"input":${input}${given.join("")}}`;
 }
 
-/** A place as it is told: `user.password`, `items[0]`. */
+/** A path in words: `user.password`, `items[0]`. */
 export function placeText(place: readonly string[]): string {
   const text = place.map((key) =>
     /^\d+$/.test(key) ? `[${key}]` : /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`,
   );
-  return text.length === 0 ? t("all of it") : text.join("").replace(/^\./, "");
+  return text.length === 0 ? "all of it" : text.join("").replace(/^\./, "");
 }

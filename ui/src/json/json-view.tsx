@@ -1,19 +1,18 @@
-// JSON to be read: small values as coloured text, large ones as a tree that folds (details and summary, so that the keyboard
-// has it), each part with its size. Numbers keep their digits: what is shown is the text that came.
+// JSON for reading: small values as colored text, large ones as a folding tree of details elements, each part with its
+// size. Numbers keep their digits.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { bytes, number } from "../kit/format.ts";
+import { bytes, number, plural } from "../kit/format.ts";
 import { compact, type JsonNode, readJson } from "./json-text.ts";
-import { t } from "../language/translation.ts";
 
-/** Up to here a text is read at a glance. */
+/** Characters shown as text. */
 const smallChars = 2_000;
-/** A part up to this stands on one line. */
+/** Characters shown on one line. */
 const shortChars = 80;
-/** A part above this is folded until it is opened. */
+/** Larger parts start folded. */
 const foldChars = 800;
 const longString = 400;
-/** So many members at a time. */
+/** Members shown at a time. */
 const piece = 100;
 
 export function JsonView({ text, label }: { text: string; label: string }) {
@@ -24,12 +23,12 @@ export function JsonView({ text, label }: { text: string; label: string }) {
     <>
       {large && (
         <div class="row tight json-bar">
-          <span class="switch" role="group" aria-label={t("{label} as", { label })}>
+          <span class="switch" role="group" aria-label={`${label} as`}>
             <button type="button" aria-pressed={!asText.value} onClick={() => (asText.value = false)}>
-              {t("Tree")}
+              Tree
             </button>
             <button type="button" aria-pressed={asText.value} onClick={() => (asText.value = true)}>
-              {t("Text")}
+              Text
             </button>
           </span>
         </div>
@@ -99,10 +98,7 @@ function Folding({
 }) {
   const open = useSignal(given || size <= foldChars);
   const shown = useSignal(piece);
-  const held =
-    node.kind === "array"
-      ? t("{count, plural, one {# item} other {# items}}", { count: parts.length })
-      : t("{count, plural, one {# key} other {# keys}}", { count: parts.length });
+  const held = node.kind === "array" ? plural(parts.length, "item") : plural(parts.length, "key");
   return (
     <details open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
       <summary>
@@ -118,7 +114,7 @@ function Folding({
           ))}
           {parts.length > shown.value && (
             <button type="button" class="unfold" onClick={() => (shown.value += piece * 10)}>
-              {t("{parts} more", { parts: number(parts.length - shown.value) })}
+              {number(parts.length - shown.value)} more
             </button>
           )}
         </div>
@@ -149,7 +145,7 @@ function Scalar({ text, name }: { text: string; name: ComponentChildren }) {
   );
 }
 
-/** Its parts coloured; very large ones plain, because a hundred thousand spans help nobody. */
+/** Colored tokens. Very large texts stay plain: 100,000 spans would slow the page. */
 function tokens(text: string): ComponentChildren[] {
   if (text.length > 60_000) return [text];
   const parts: ComponentChildren[] = [];

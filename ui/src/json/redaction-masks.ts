@@ -1,16 +1,16 @@
-// Values that stand in an input for what was redacted, so that nobody enqueues "[redacted]" without knowing. Pure.
+// Masks of redacted values in an input, so that nobody enqueues "[redacted]" by mistake. Pure.
 import { at, compact, type JsonNode, pretty, readJson, replaced } from "./json-text.ts";
 
-/** What the server puts in place of a secret (src/dashboard/access/redact.ts). */
+/** The server's mask of a secret (src/dashboard/access/redact.ts). */
 export const MASK = "[redacted]";
 
 export interface Mark {
   readonly place: readonly string[];
-  /** What stood there in place of the value, as JSON. */
+  /** The mask as JSON. */
   readonly text: string;
 }
 
-/** An input to be edited, and its redacted places. Where nothing was left of a value, a mask says that there was one. */
+/** An input for editing, with its redacted paths. Removed values get a mask. */
 export function maskedInput(
   input: string,
   masked: readonly (readonly string[])[],
@@ -25,7 +25,7 @@ export function maskedInput(
   return { text: pretty(node, undefined, 0), marks };
 }
 
-/** Where a mask still stands. A text with "[redacted]" in it is one, wherever it came from. */
+/** Paths that still hold a mask. Any text with "[redacted]" counts. */
 export function stillMasked(node: JsonNode, marks: readonly Mark[]): readonly (readonly string[])[] {
   const found = new Map<string, readonly string[]>();
   for (const { place, text } of marks) {

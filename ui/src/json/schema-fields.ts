@@ -1,20 +1,19 @@
-// A JSON Schema as fields of a form. The JSON text is what counts: a form shows it and changes members of it, so that the two are
-// always in step. Pure; the schema comes from a program of somebody, and nothing in it is trusted.
+// A JSON Schema as form fields. The JSON text is the value, and the form a view of it. Pure; schemas are not trusted.
 import { type JsonNode, pretty, readJson } from "./json-text.ts";
 
 export interface FormField {
   readonly key: string;
-  /** `json`: whatever the form has no field for. */
+  /** `json`: any value without its own kind of field. */
   readonly kind: "text" | "number" | "integer" | "choice" | "json";
   readonly required: boolean;
-  /** What it is, in a word or two. */
+  /** A short type name. */
   readonly type: string;
   readonly hint: string;
-  /** Of a choice: values as JSON. */
+  /** Options as JSON. */
   readonly options: readonly string[];
-  /** JSON; shown where nothing is set. */
+  /** The default as JSON. */
   readonly usual: string | null;
-  /** Empty is null rather than left out. */
+  /** An empty field means null, not a missing member. */
   readonly nullable: boolean;
 }
 
@@ -24,10 +23,10 @@ const mostText = 300;
 
 type Unknown = Readonly<Record<string, unknown>>;
 
-/** Null: no form can be made of it, or it would be too long a one. */
+/** Null: no form is possible, or it would be too long. */
 export function fieldsOf(schema: unknown): readonly FormField[] | null {
   if (!isObject(schema) || schema["type"] !== "object" || !isObject(schema["properties"])) return null;
-  // Conditions over several members: JSON says it better.
+  // Conditions over several members are edited as JSON.
   if (["$ref", "allOf", "anyOf", "oneOf", "if", "not"].some((word) => Object.hasOwn(schema, word)))
     return null;
   const properties = Object.entries(schema["properties"]);
@@ -83,7 +82,7 @@ function isObject(value: unknown): value is Unknown {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The members of an object as JSON texts; null: the text is no JSON object. */
+/** Members of an object; null: not an object. */
 export function membersOf(text: string): ReadonlyMap<string, JsonNode> | null {
   try {
     const node = readJson(text);
@@ -93,7 +92,7 @@ export function membersOf(text: string): ReadonlyMap<string, JsonNode> | null {
   }
 }
 
-/** The text with one member set, or without it. What is no object is taken for an empty one. */
+/** The text with one member set or removed. Any other value counts as an empty object. */
 export function withMember(text: string, key: string, value: JsonNode | null): string {
   const members = new Map(membersOf(text) ?? []);
   if (value === null) members.delete(key);
@@ -101,7 +100,7 @@ export function withMember(text: string, key: string, value: JsonNode | null): s
   return pretty({ kind: "object", members: [...members] }, undefined, 0);
 }
 
-/** What stands in a field for a member. Null: the field cannot show it, and JSON must. */
+/** The field's text for a member; null: only JSON can show it. */
 export function shownIn(field: FormField, value: JsonNode | undefined): string | null {
   if (value === undefined) return "";
   if (field.kind === "json") return pretty(value);
@@ -112,7 +111,7 @@ export function shownIn(field: FormField, value: JsonNode | undefined): string |
   return /^-?\d/.test(value.text) ? value.text : null;
 }
 
-/** What was put into a field, as a member: null leaves it out, undefined is nothing that the field takes. */
+/** The member for a typed text; null removes it, undefined is invalid. */
 export function memberOf(field: FormField, typed: string): JsonNode | null | undefined {
   if (field.kind === "text" ? typed === "" : typed.trim() === "")
     return field.nullable && field.required ? { kind: "scalar", text: "null" } : null;
@@ -129,7 +128,7 @@ export function memberOf(field: FormField, typed: string): JsonNode | null | und
   }
 }
 
-/** Whether an issue's path (`.to`, `["a b"]`, `.items[0]`) begins at this member. */
+/** Whether an issue's path (`.to`, `["a b"]`, `.items[0]`) begins with this member. */
 export function isAt(path: string, key: string): boolean {
   const own = /^[A-Za-z_$][\w$]*$/.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
   return path.startsWith(own) && /^(?:[.[]|$)/.test(path.slice(own.length));

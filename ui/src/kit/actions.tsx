@@ -1,16 +1,15 @@
-// An action on one thing, which asks first where it cannot be undone: a button, or an entry of a row's menu.
+// An action on one thing, as a button or a menu entry. It asks first if the action cannot be undone.
 import type { ComponentChildren } from "preact";
 import type { Permission } from "../../../src/dashboard/api/contract.ts";
 import { may } from "../data/live-stream.ts";
-import { t } from "../language/translation.ts";
 import { confirm } from "./dialogs.tsx";
 import { Icon, type IconName } from "./icons.tsx";
-import { attempt } from "./toasts.tsx";
+import { attempt, type Undo } from "./toasts.tsx";
 
 interface ActOptions {
-  /** What it says, such as "Pause". */
+  /** The label, such as "Pause". */
   readonly verb: string;
-  /** What it acts on, for those who cannot see its row. */
+  /** The target, for screen readers. */
   readonly on: string;
   readonly needs: Permission;
   readonly icon?: IconName;
@@ -19,24 +18,24 @@ interface ActOptions {
   readonly quiet?: boolean;
   readonly primary?: boolean;
   readonly title?: string;
-  /** Its icon alone; the word is for those who listen, and in its title. */
+  /** Shows the icon alone; the verb is the accessible name and the title. */
   readonly bare?: boolean;
 }
 
-/** The same in a menu, where all of it is words. */
+/** An entry of a menu. */
 export interface Action extends Omit<ActOptions, "large" | "quiet" | "bare" | "on"> {
   readonly press: () => void;
 }
 
-/** Some of which may not apply. */
+/** Entries may be absent. */
 export type Actions = readonly (Action | false)[];
 
-/** Those that this person may do. */
+/** Actions that the user may do. */
 export function allowed(actions: Actions): readonly Action[] {
   return actions.filter((one) => one !== false).filter(({ needs }) => may(needs));
 }
 
-/** Actions as buttons, on the screen of what they act on. */
+/** Actions as buttons, on the screen of their target. */
 export function Buttons({ of, on }: { of: Actions; on: string }) {
   return (
     <>
@@ -47,10 +46,10 @@ export function Buttons({ of, on }: { of: Actions; on: string }) {
   );
 }
 
-/** The actions of menus, for keys that act on a row. */
+/** Menus by their element, for keys that act on a row. */
 export const menus = new WeakMap<Element, readonly Action[]>();
 
-/** Presses the first of these verbs that is there: a button, or in a menu. */
+/** Runs the first of these verbs that has a button or a menu entry. */
 export function pressIn(within: Element | null, verbs: readonly string[]): void {
   const list = menus.get(within?.querySelector(".menu") ?? document.body) ?? [];
   for (const verb of verbs) {
@@ -63,7 +62,7 @@ export function pressIn(within: Element | null, verbs: readonly string[]): void 
   }
 }
 
-/** A button in a row; whoever may not press it does not see it. */
+/** A button in a row. Hidden without permission. */
 export function Act({
   verb,
   on,
@@ -89,7 +88,7 @@ export function Act({
       <button
         type="button"
         class={`button ${looks.filter((one) => one !== "").join(" ")}`.trim()}
-        aria-label={on === "" ? verb : t("{verb} {on}", { verb, on })}
+        aria-label={on === "" ? verb : `${verb} ${on}`}
         data-verb={verb}
         title={title ?? (bare === true ? verb : undefined)}
         onClick={press}
@@ -104,29 +103,30 @@ export function Act({
 interface Doing {
   readonly run: () => Promise<unknown>;
   readonly done: string;
+  readonly undo?: Undo;
   readonly then?: () => void;
-  /** What it means; it is asked for first. */
+  /** The consequences, shown in a confirmation. */
   readonly ask?: ComponentChildren;
 }
 
-/** An action that does one thing at once, says what became of it, and has the list asked for again. */
-export function doing({ run, done, then, ask, ...action }: ActOptions & Doing): ActOptions & Action {
+/** An action that runs at once, shows a toast, and reloads the list. */
+export function doing({ run, done, undo, then, ask, ...action }: ActOptions & Doing): ActOptions & Action {
   const press = (): void => {
-    if (ask === undefined) void attempt(done, run).then(then);
+    if (ask === undefined) void attempt(done, run, undo).then(then);
     else
       confirm({
-        title: t("{verb} {on}?", { verb: action.verb, on: action.on }),
+        title: `${action.verb} ${action.on}?`,
         text: ask,
         verb: action.verb,
         danger: action.danger === true,
         run: () => run().then(then),
         done,
+        undo,
       });
   };
   return { ...action, press };
 }
 
-/** A button that does so. */
 export function Do(options: ActOptions & Doing) {
   return <Act {...doing(options)} />;
 }

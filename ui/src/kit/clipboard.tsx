@@ -1,20 +1,18 @@
-// Copying a text.
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { t } from "../language/translation.ts";
-import { showDialog } from "./dialogs.tsx";
+import { InfoDialog, showDialog } from "./dialogs.tsx";
 import { toast } from "./toasts.tsx";
 
 /**
- * The clipboard is there on safe origins alone. Without it the browser's old way is tried, and where that fails too the text is
- * shown, chosen, so that one key copies it.
+ * The clipboard API exists on secure origins only. Else the old command is tried, and if that fails the text is
+ * shown selected, ready for Ctrl C.
  */
-export async function copy(text: string, said = t("Copied.")): Promise<void> {
+export async function copy(text: string, said = "Copied"): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
     toast(said);
   } catch {
     if (copyChosen(text)) toast(said);
-    else showDialog(t("Copy"), (close) => <CopyByHand text={text} close={close} />);
+    else showDialog("Copy", (close) => <CopyByHand text={text} close={close} />);
   }
 }
 
@@ -23,7 +21,7 @@ function copyChosen(text: string): boolean {
   field.value = text;
   field.className = "hidden-text";
   const before = document.activeElement;
-  // Behind an open dialog nothing can be chosen.
+  // Text behind an open dialog cannot be selected.
   ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(field);
   field.select();
   try {
@@ -40,26 +38,9 @@ function CopyByHand({ text, close }: { text: string; close: () => void }) {
   const field = useRef<HTMLTextAreaElement>(null);
   useLayoutEffect(() => field.current?.select(), []);
   return (
-    <div class="dialog">
-      <header>
-        <h2>{t("Not copied")}</h2>
-      </header>
-      <div class="content">
-        <p>{t("This browser does not let a page copy here. The text is chosen: press Ctrl C, or ⌘ C.")}</p>
-        <textarea
-          ref={field}
-          class="input mono"
-          rows={6}
-          readOnly
-          value={text}
-          aria-label={t("Text to copy")}
-        />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          {t("Close")}
-        </button>
-      </footer>
-    </div>
+    <InfoDialog title="Not copied" close={close}>
+      <p>The browser does not allow copying here. The text is selected: press Ctrl C or ⌘ C.</p>
+      <textarea ref={field} class="input mono" rows={6} readOnly value={text} aria-label="Text to copy" />
+    </InfoDialog>
   );
 }

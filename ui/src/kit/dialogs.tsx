@@ -1,15 +1,13 @@
-// Dialogs over the page, the newest on top: the focus goes in, and back to where it was.
+// Dialogs over the page, newest on top. The focus moves in and returns on close.
 import { signal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, Ref } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
-import { attempt } from "./toasts.tsx";
+import { attempt, type Undo } from "./toasts.tsx";
 
 const open = signal<readonly { id: number; body: ComponentChildren; label: string; kind: string }[]>([]);
 let lastDialog = 0;
 
-/** Shows a dialog; the given function closes it. */
+/** Opens a dialog; `close` closes it. */
 export function showDialog(label: string, body: (close: () => void) => ComponentChildren, kind = ""): void {
   const id = ++lastDialog;
   const close = (): void => {
@@ -51,15 +49,15 @@ function Dialog({
   children: ComponentChildren;
 }) {
   const element = useRef<HTMLDialogElement>(null);
-  // Before the paint: what is typed after Ctrl K must find its field.
+  // Before the paint, so that keys typed after Ctrl K reach the field.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
     return () => {
-      // While it is open nothing behind it can have the focus.
+      // Elements behind an open dialog cannot take the focus.
       dialog?.close();
-      // Also a node of a graph.
+      // May be an SVG node of a graph.
       if (before instanceof HTMLElement || before instanceof SVGElement) before.focus();
     };
   }, []);
@@ -68,7 +66,7 @@ function Dialog({
       ref={element}
       class={kind}
       aria-label={label}
-      // Escape, at once: "close" is told later, and a key that was typed in between would be lost.
+      // Escape closes at once: the "close" event comes later, and a key typed in between would be lost.
       onCancel={(event) => event.target === element.current && close()}
       onClose={close}
       onClick={(event) => event.target === element.current && close()}
@@ -78,7 +76,7 @@ function Dialog({
   );
 }
 
-/** Asks before doing. `typed` must be written out for what cannot be undone. */
+/** Asks for confirmation. `typed` must be typed for actions that cannot be undone. */
 export function confirm(options: {
   title: string;
   text: ComponentChildren;
@@ -87,6 +85,7 @@ export function confirm(options: {
   typed?: string;
   run: () => Promise<unknown>;
   done: string;
+  undo?: Undo | undefined;
 }): void {
   showDialog(options.title, (close) => <Confirm {...options} close={close} />);
 }
@@ -99,6 +98,7 @@ function Confirm({
   typed,
   run,
   done,
+  undo,
   close,
 }: Parameters<typeof confirm>[0] & { close: () => void }) {
   const input = useRef<HTMLInputElement>(null);
@@ -111,7 +111,7 @@ function Confirm({
           input.current?.focus();
           return;
         }
-        void attempt(done, run).then(close);
+        void attempt(done, run, undo).then(close);
       }}
     >
       <header>
@@ -119,19 +119,50 @@ function Confirm({
       </header>
       <div class="content">
         <div>{text}</div>
-        {typed !== undefined && (
-          <label class="field">
-            <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
-            <input ref={input} class="input" autocomplete="off" spellcheck={false} />
-          </label>
-        )}
+        {typed !== undefined && <ConfirmingWord word={typed} input={input} />}
       </div>
       <DialogButtons verb={verb} danger={danger} close={close} />
     </form>
   );
 }
 
-/** Not now, or do it. */
+/** A dialog without a form. */
+export function InfoDialog({
+  title,
+  close,
+  children,
+}: {
+  title: string;
+  close: () => void;
+  children: ComponentChildren;
+}) {
+  return (
+    <div class="dialog">
+      <header>
+        <h2 class="clip">{title}</h2>
+      </header>
+      <div class="content">{children}</div>
+      <footer>
+        <button type="button" class="button" onClick={close}>
+          Close
+        </button>
+      </footer>
+    </div>
+  );
+}
+
+/** The field in which `word` must be typed to confirm. */
+export function ConfirmingWord({ word, input }: { word: string; input: Ref<HTMLInputElement> }) {
+  return (
+    <label class="field">
+      <span>
+        Type <b class="mono">{word}</b> to confirm
+      </span>
+      <input ref={input} class="input" autocomplete="off" spellcheck={false} />
+    </label>
+  );
+}
+
 export function DialogButtons({
   verb,
   danger,
@@ -144,7 +175,7 @@ export function DialogButtons({
   return (
     <footer>
       <button type="button" class="button" onClick={close}>
-        {t("Not now")}
+        Not now
       </button>
       <button type="submit" class={`button ${danger === true ? "danger fill" : "primary"}`}>
         {verb}

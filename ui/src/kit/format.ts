@@ -1,19 +1,17 @@
-// Numbers, times and sizes as people read them. Nothing here is negative: clocks of two machines may differ.
-import { amount } from "../language/quantities.ts";
+// Formats of numbers, times and sizes. Negative durations are shown as zero, because clocks of two machines may differ.
 import { clock } from "../data/page-settings.ts";
-import { language, t, usual } from "../language/translation.ts";
 
 export {
-  amount,
   count,
   countBeside,
   duration,
   number,
+  plural,
   rate,
   rateOf,
   rateWords,
   written,
-} from "../language/quantities.ts";
+} from "../text/quantities.ts";
 
 function pad(n: number): string {
   return String(n).padStart(2, "0");
@@ -22,104 +20,65 @@ function pad(n: number): string {
 export function ago(at: number | null, now: number): string {
   if (at === null) return "—";
   const ms = now - at;
-  if (Math.abs(ms) < 1_000) return t("now");
+  if (Math.abs(ms) < 1_000) return "now";
   const [unit, length] = unitOf(Math.abs(ms));
-  const n = Math.floor(Math.abs(ms) / length);
-  if (!usual) return relative.format(ms >= 0 ? -n : n, unit);
-  return ms >= 0 ? t("{n} ago", { n: amount(n, unit) }) : t("in {n}", { n: amount(n, unit) });
+  const amount = `${Math.floor(Math.abs(ms) / length)} ${unit}`;
+  return ms >= 0 ? `${amount} ago` : `in ${amount}`;
 }
 
-const relative = new Intl.RelativeTimeFormat(language, { style: "short" });
-
-function unitOf(ms: number): readonly [unit: "second" | "minute" | "hour" | "day", length: number] {
-  if (ms < 60_000) return ["second", 1_000];
-  if (ms < 3_600_000) return ["minute", 60_000];
-  return ms < 86_400_000 ? ["hour", 3_600_000] : ["day", 86_400_000];
+function unitOf(ms: number): readonly [unit: string, length: number] {
+  if (ms < 60_000) return ["s", 1_000];
+  if (ms < 3_600_000) return ["min", 60_000];
+  return ms < 86_400_000 ? ["h", 3_600_000] : ["d", 86_400_000];
 }
 
 export function instant(at: number | null): string {
   if (at === null) return "—";
-  if (usual) return `${plain(at)}${clock.value === "utc" ? " UTC" : ""}`;
-  return dates("medium", "medium", clock.value === "utc" ? "short" : undefined).format(at);
+  return `${plain(at)}${clock.value === "utc" ? " UTC" : ""}`;
 }
 
-/** As logs have it, in the zone that was chosen: "2026-01-31 12:00:00". */
+/** In the chosen time zone, as logs have it: "2026-01-31 12:00:00". */
 function plain(at: number): string {
   const date = new Date(at);
   if (clock.value === "utc") return date.toISOString().replace("T", " ").slice(0, 19);
   return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
 }
 
-type Length = "short" | "medium" | undefined;
-const known = new Map<string, Intl.DateTimeFormat>();
-
-/** As the language has it. Made once each: making one costs more than using it a hundred times. */
-function dates(day: Length, time: Length, zone?: "short"): Intl.DateTimeFormat {
-  const key = `${clock.value} ${day} ${time} ${zone}`;
-  let found = known.get(key);
-  if (found === undefined) {
-    const in_ = clock.value === "utc" ? { timeZone: "UTC" } : {};
-    const style =
-      zone === undefined
-        ? {
-            ...(day === undefined ? {} : { dateStyle: day }),
-            ...(time === undefined ? {} : { timeStyle: time }),
-          }
-        : ({
-            year: "numeric",
-            month: "short",
-            day: "numeric",
-            hour: "2-digit",
-            minute: "2-digit",
-            second: "2-digit",
-            timeZoneName: zone,
-          } as const);
-    known.set(key, (found = new Intl.DateTimeFormat(language, { ...in_, ...style })));
-  }
-  return found;
-}
-
-/** A sentence of the server's with its instant as the page shows instants. The first: what comes after may be quoted. */
+/** A sentence of the server with its first instant in the page's format. Later ones may be quoted. */
 export function atPageTime(text: string): string {
   return text.replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/, (at) => instant(Date.parse(at)));
 }
 
-/** Hour and minute. */
 export function clockTime(at: number): string {
-  return usual ? plain(at).slice(11, 16) : dates(undefined, "short").format(at);
+  return plain(at).slice(11, 16);
 }
 
-/** Hour, minute and second. */
 export function clockSecond(at: number): string {
-  return usual ? plain(at).slice(11, 19) : dates(undefined, "medium").format(at);
+  return plain(at).slice(11, 19);
 }
 
-/** The day, hour and minute. */
+/** Date, hour and minute. */
 export function minuteOf(at: number | null): string {
-  if (at === null) return "—";
-  return usual ? plain(at).slice(0, 16) : dates("short", "short").format(at);
+  return at === null ? "—" : plain(at).slice(0, 16);
 }
 
 export function bytes(n: number | null): string {
   if (n === null) return "—";
-  if (n < 1_024) return amount(n, "byte");
-  const units = ["kilobyte", "megabyte", "gigabyte", "terabyte"] as const;
+  const units = ["B", "kB", "MB", "GB", "TB"];
   let value = n;
-  let unit: (typeof units)[number] = "kilobyte";
-  for (const next of units) {
-    if (value < 1_024) break;
+  while (value >= 1_024 && units.length > 1) {
     value /= 1_024;
-    unit = next;
+    units.shift();
   }
-  return amount(value, unit, { behind: value < 10 ? 1 : 0 });
+  return `${value.toFixed(value !== n && value < 10 ? 1 : 0)} ${units[0]}`;
 }
 
-/** The tail of an id: what differs. */
+/** The last digits of an id; the first are shared by jobs of the same time. */
 export function shortId(id: string): string {
   return id.slice(-12);
 }
 
-/** "2026-01-31 12:00 to 12:05", of `from..to`; "from 2026-01-31 12:00 on", of `>=from`. */
+/** "2026-01-31 12:00 to 12:05" for `from..to`; "at or after 2026-01-31 12:00" for `>=from`. */
 export function windowText(range: string): string {
   const [, from, to] = /^(\d+)\.\.(\d+)$/.exec(range) ?? [];
   if (from === undefined || to === undefined) {
@@ -127,22 +86,17 @@ export function windowText(range: string): string {
     if (at === undefined) return range;
     return boundWords(sign, instant(Number(at)));
   }
-  if (!usual) return dates("short", "medium").formatRange(Number(from), Number(to) + 1);
   const [begin, end] = [plain(Number(from)), plain(Number(to) + 1)];
   const zone = clock.value === "utc" ? " UTC" : "";
   const whole = [begin, end].every((one) => one.slice(16, 19) === ":00");
   const until = whole ? 16 : 19;
   const sameDay = begin.slice(0, 10) === end.slice(0, 10);
-  return t("{begin} to {end}{zone}", {
-    begin: begin.slice(0, until),
-    end: end.slice(sameDay ? 11 : 0, until),
-    zone,
-  });
+  return `${begin.slice(0, until)} to ${end.slice(sameDay ? 11 : 0, until)}${zone}`;
 }
 
 function boundWords(sign: string, at: string): string {
-  if (sign === ">=") return t("at or after {at}", { at });
-  if (sign === ">") return t("after {at}", { at });
-  if (sign === "<=") return t("at or before {at}", { at });
-  return sign === "<" ? t("before {at}", { at }) : t("at {at}", { at });
+  if (sign === ">=") return `at or after ${at}`;
+  if (sign === ">") return `after ${at}`;
+  if (sign === "<=") return `at or before ${at}`;
+  return sign === "<" ? `before ${at}` : `at ${at}`;
 }

@@ -1,13 +1,11 @@
-// A form in a dialog: its fields, what they hold, and which of them is wrong.
+// A form in a dialog, with its fields and errors.
 import { useSignal } from "@preact/signals";
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef } from "preact/hooks";
-import { noted } from "../data/api.ts";
-import { t } from "../language/translation.ts";
 import { DialogButtons, showDialog } from "./dialogs.tsx";
-import { attempt } from "./toasts.tsx";
+import { toast, type Undo } from "./toasts.tsx";
 
-/** What is wrong with one field; it is said beside it. */
+/** An error of one field, shown below it. */
 class FieldError extends Error {
   readonly field: string;
 
@@ -17,7 +15,7 @@ class FieldError extends Error {
   }
 }
 
-/** What was put into a form, trimmed; an empty field is undefined. */
+/** Form values, trimmed; an empty field is undefined. */
 export class Fields {
   readonly #data: FormData;
 
@@ -31,7 +29,7 @@ export class Fields {
   }
 
   /**
-   * Digits, and a point at most. Never NaN: JSON would make it null, and null lifts a limit.
+   * Digits and at most one point. Never NaN: JSON turns it into null, and null removes a limit.
    *
    * @throws FieldError
    */
@@ -39,19 +37,16 @@ export class Fields {
     const text = this.text(name);
     if (text === undefined) return undefined;
     if (!/^-?\d{1,15}(\.\d+)?$/.test(text))
-      throw new FieldError(
-        name,
-        t("“{text}” is not a number: write it in digits alone, such as 1000.", { text }),
-      );
+      throw new FieldError(name, `“${text}” is not a number. Write digits only, such as 1000.`);
     return Number(text);
   }
 
-  /** @throws Error that says it is no JSON. */
+  /** @throws Error for invalid JSON */
   json(name: string, label: string): unknown {
     try {
       return JSON.parse(this.text(name) ?? "null");
     } catch {
-      throw new Error(t("The {label} is not JSON.", { label }));
+      throw new Error(`The ${label} is not valid JSON.`);
     }
   }
 }
@@ -61,20 +56,21 @@ interface FormOptions {
   readonly verb: string;
   readonly danger?: boolean;
   readonly body: ComponentChildren;
-  /** What it throws is said in the form, which stays open. Null: there is nothing to say yet. */
+  /** Errors are shown in the open form. Null: no toast. */
   readonly run: (fields: Fields) => Promise<string | null>;
+  readonly undo?: (fields: Fields) => Undo | undefined;
   readonly then?: () => void;
 }
 
-/** What is wrong with which field of the form around. */
+/** The invalid field of the surrounding form. */
 const Wrong = createContext<{ readonly field: string; readonly text: string } | null>(null);
 
-/** Shows a form. `run` gives what to say when it went well. */
+/** Opens a form. `run` returns the toast. */
 export function openForm(options: FormOptions): void {
   showDialog(options.title, (close) => <Form {...options} close={close} />);
 }
 
-function Form({ title, verb, danger, body, run, then, close }: FormOptions & { close: () => void }) {
+function Form({ title, verb, danger, body, run, undo, then, close }: FormOptions & { close: () => void }) {
   const form = useRef<HTMLFormElement>(null);
   const wrong = useSignal<{ readonly field: string | null; readonly text: string } | null>(null);
   const busy = useSignal(false);
@@ -88,10 +84,10 @@ function Form({ title, verb, danger, body, run, then, close }: FormOptions & { c
     busy.value = true;
     try {
       const fields = new Fields(new FormData(form.current ?? undefined));
-      const { value: said, undo } = await noted(() => run(fields));
+      const said = await run(fields);
       close();
-      if (said === null) then?.();
-      else await attempt(said, async () => then?.(), undo);
+      if (said !== null) toast(said, "good", undo?.(fields));
+      then?.();
     } catch (error) {
       wrong.value = {
         field: error instanceof FieldError ? error.field : null,

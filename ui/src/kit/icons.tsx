@@ -1,5 +1,4 @@
-// Icons as paths on a 16 × 16 grid, drawn with the text's colour.
-import { page } from "../data/page-settings.ts";
+// Icons as paths on a 16 × 16 grid, drawn in the text color.
 
 const paths = {
   overview: "M2 9h4v5H2zM10 2h4v12h-4zM6 5h4v9H6z",
@@ -29,7 +28,6 @@ const paths = {
   sun: "M8 5a3 3 0 1 0 0 6 3 3 0 0 0 0-6zM8 1v1.6M8 13.4V15M1 8h1.6M13.4 8H15M3 3l1.1 1.1M11.9 11.9 13 13M13 3l-1.1 1.1M4.1 11.9 3 13",
   moon: "M13 9.6A5.6 5.6 0 1 1 6.4 3 4.6 4.6 0 0 0 13 9.6z",
   auto: "M8 2a6 6 0 1 0 0 12zM8 2a6 6 0 0 1 0 12",
-  contrast: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zM8 4.5v7M9.5 5v6M11 6v4",
   keyboard: "M1.5 4h13v8h-13zM4 7h.1M7 7h.1M10 7h.1M12 7h.1M5 9.7h6",
   dot: "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 0 0 0-9z",
   wait: "M4 2.5h8M4 13.5h8M5 2.5c0 4 6 5 6 11M11 2.5c0 4-6 5-6 11",
@@ -44,7 +42,7 @@ const paths = {
 } as const;
 export type IconName = keyof typeof paths;
 
-/** For pictures that are drawn as a whole. */
+/** For SVG pictures. */
 export function iconPath(name: IconName): string {
   return paths[name];
 }
@@ -69,9 +67,6 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
 }
 
 export function Logo() {
-  const own = page.brand?.logo ?? null;
-  // The name stands beside it.
-  if (own !== null) return <img src={own} alt="" width="24" height="24" />;
   return (
     <svg width="24" height="24" viewBox="0 0 32 32" aria-hidden="true" focusable="false">
       <rect width="32" height="32" rx="8" fill="var(--accent-fill)" />

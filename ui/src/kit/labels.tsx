@@ -1,12 +1,10 @@
-// Signs and short texts in a line: states, ages, counts, gauges, names. Whatever comes from a job is rendered as text.
+// Inline labels: states, ages, counts, gauges, names. Text from jobs is always rendered as text.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import type { CappedCount, JobLine } from "../../../src/dashboard/api/contract.ts";
 import { now } from "../data/page-clock.ts";
 import { times } from "../data/page-settings.ts";
 import { href } from "../data/router.ts";
-import { stateWord } from "../language/state-words.ts";
-import { t } from "../language/translation.ts";
 import { ago, count, instant } from "./format.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
@@ -44,12 +42,12 @@ export function State({ state }: { state: string }) {
   return (
     <span class={`state ${state}`}>
       <Icon name={stateIcon(state)} size={12} />
-      {stateWord(state)}
+      {state}
     </span>
   );
 }
 
-/** A failed job that waits for its next attempt is scheduled like any other, and a paused one waits; here they say so. */
+/** Shows "retrying" and "paused", which the states scheduled and waiting do not tell. */
 export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup" | "paused"> }) {
   const retrying = job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready");
   return <State state={job.paused ? "paused" : retrying ? "retrying" : job.state} />;
@@ -69,7 +67,7 @@ export function Count({ of, quiet = true }: { of: CappedCount | number; quiet?: 
   return <span class={quiet && value.count === 0 && !value.more ? "muted" : ""}>{count(value)}</span>;
 }
 
-/** `left`: what remains of a stock, where empty is a problem; else what is used of a limit, where full is one. */
+/** `left`: a remaining amount, bad when empty; else a used amount, bad when full. */
 export function Gauge({
   used,
   of,
@@ -84,22 +82,18 @@ export function Gauge({
   const share = of === 0 ? 0 : Math.max(0, Math.min(1, used / of));
   const alarming = left ? share < 0.1 : share >= 1;
   return (
-    <span
-      class="gauge"
-      role="img"
-      aria-label={t("{label}: {used} of {of}", { label, used: Math.floor(used), of })}
-    >
+    <span class="gauge" role="img" aria-label={`${label}: ${Math.floor(used)} of ${of}`}>
       <i class={alarming ? "full" : ""} style={{ width: `${share * 100}%` }} />
     </span>
   );
 }
 
-/** The class of a name in a table: a long one takes several lines, so that the other columns stay in sight. */
+/** Long names wrap, so that the other columns stay visible. */
 export function nameClass(name: string, like = "main-link"): string {
   return name.length > 40 ? `${like} long-name` : like;
 }
 
-/** An error can have pages: its beginning, and the rest when it is asked for. */
+/** The beginning of an error, and the rest on request. */
 export function LongText({ of: text }: { of: string }) {
   const whole = useSignal(false);
   if (whole.value || text.length <= 600) return <>{text}</>;
@@ -107,7 +101,7 @@ export function LongText({ of: text }: { of: string }) {
     <>
       {text.slice(0, 500).replace(/[\ud800-\udbff]$/, "")}…{" "}
       <button type="button" class="button small" onClick={() => (whole.value = true)}>
-        {t("Show all")}
+        Show all
       </button>
     </>
   );
@@ -121,5 +115,5 @@ export function JobLink({ id, children }: { id: string; children: ComponentChild
   );
 }
 
-/** In place of a value that is not set. */
+/** Shown for an unset value. */
 export const dash = <span class="muted">—</span>;

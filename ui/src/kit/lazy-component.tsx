@@ -1,9 +1,9 @@
-// Parts that come after the page: the first paint needs none of them, and where one does not load, everything else is there.
+// Parts that load after the page. The first paint does not need them.
 import { signal } from "@preact/signals";
 import type { ComponentChildren, FunctionComponent } from "preact";
 import { useEffect } from "preact/hooks";
 
-/** A component that is fetched when it is first drawn; until then, and where it does not load, what stands in for it. */
+/** A component that loads when it is first rendered. `fallback` is shown until then, and if it does not load. */
 export function lazily<P extends object>(
   load: () => Promise<FunctionComponent<P>>,
   standIn: (props: P) => ComponentChildren,

@@ -1,13 +1,12 @@
-// A menu under its button. Its list stands in the browser's top layer, so that no table or panel cuts it off. Arrow keys go
-// through the entries, Home and End to the first and last; Escape and a choice close it and give the focus back to the button.
+// A menu button. The list is in the top layer, so that no table or panel clips it. Arrow keys, Home and End move; Escape
+// and a choice close it and return the focus.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { type Action, type Actions, allowed, menus } from "./actions.tsx";
 import { Icon } from "./icons.tsx";
-import { t } from "../language/translation.ts";
 
-/** Between a menu and the edge of the window. */
+/** Space between a menu and the window's edge. */
 const edge = 8;
 
 export function Menu({
@@ -18,16 +17,16 @@ export function Menu({
   actions,
   children,
 }: {
-  /** Of the list of entries. */
+  /** The label of the list. */
   label: string;
   button: ComponentChildren;
-  /** Of the button. */
+  /** The label of the button. */
   looks: string;
-  /** Of a button without words. */
+  /** The icon of a button without text. */
   name?: string;
-  /** What its entries do, for keys that act on a row. */
+  /** The actions, for keys that act on a row. */
   actions?: readonly Action[];
-  /** The entries; `choose` closes the menu before it runs what was chosen. */
+  /** The entries; `choose` closes the menu, then runs the choice. */
   children: (choose: (run: () => void) => () => void) => ComponentChildren;
 }) {
   const open = useSignal(false);
@@ -52,7 +51,7 @@ export function Menu({
       if (!list.current?.contains(target as Node) && !opener.current?.contains(target as Node))
         open.value = false;
     };
-    // It would stay behind where its button was.
+    // A scrolled page would leave the menu behind.
     const moved = ({ target }: Event): void => {
       if (!list.current?.contains(target as Node)) open.value = false;
     };
@@ -70,9 +69,9 @@ export function Menu({
     const all = items();
     const at = all.indexOf(document.activeElement as HTMLElement);
     const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
-    // The page's own keys do nothing while a menu is open.
+    // Keys of the page are off while a menu is open.
     event.stopPropagation();
-    // From the button on to what comes after it.
+    // Tab continues after the button.
     if (event.key === "Tab") close();
     else if (event.key === "Escape") close();
     else if (to !== undefined) all.at(to % all.length)?.focus({ preventScroll: true });
@@ -113,7 +112,7 @@ export function Menu({
           aria-label={label}
           tabIndex={-1}
           onKeyDown={move}
-          // Not a click on the row that it belongs to.
+          // A click here is not a click on the row.
           onClick={(event) => event.stopPropagation()}
         >
           {children((run) => () => {
@@ -126,7 +125,7 @@ export function Menu({
   );
 }
 
-/** Below the button, above it where there is no room below, and never beyond the window. */
+/** Below the button, or above it if there is no room below, within the window. */
 function place(list: HTMLElement, { left, top, bottom }: DOMRect): void {
   const { offsetWidth: width, offsetHeight: height } = list;
   const { clientWidth, clientHeight } = document.documentElement;
@@ -135,11 +134,11 @@ function place(list: HTMLElement, { left, top, bottom }: DOMRect): void {
   list.style.top = `${below + height + edge <= clientHeight ? below : Math.max(edge, top - 4 - height)}px`;
 }
 
-/** Everything that can be done to one row. Nothing is there where this person may do none of it. */
+/** All actions on a row. Hidden if the user may do none. */
 export function RowMenu({ on, of, details }: { on: string; of: Actions; details: Action | false }) {
   const actions = allowed([details, ...of]);
   if (actions.length === 0) return null;
-  const name = t("Actions for {name}", { name: on });
+  const name = `Actions for ${on}`;
   return (
     <Menu
       label={name}

@@ -1,7 +1,6 @@
-// The head of a screen, panels, and what a panel shows: figures, facts, or that there is nothing (yet), or a failure.
+// The head of a screen, panels, and their contents: tiles, facts, empty states, errors.
 import type { ComponentChildren } from "preact";
 import type { Query } from "../data/live-query.ts";
-import { t } from "../language/translation.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 export function Empty({
@@ -12,7 +11,7 @@ export function Empty({
 }: {
   icon: IconName;
   title: string;
-  /** In a line: that there is none is as it should be, and others are below. */
+  /** One line: an empty list is normal here. */
   brief?: boolean;
   children?: ComponentChildren;
 }) {
@@ -27,7 +26,7 @@ export function Empty({
   );
 }
 
-/** A panel's content by how its question stands. */
+/** A panel's content by the state of its query. */
 export function Loaded<T>({
   query,
   children,
@@ -45,7 +44,7 @@ export function Loaded<T>({
   if (query.error !== null) return <Failure error={query.error} again={query.again} />;
   return (
     <div class="empty" role="status">
-      <p>{t("Loading…")}</p>
+      <p>Loading…</p>
     </div>
   );
 }
@@ -56,7 +55,7 @@ export function Failure({ error, again }: { error: Error; again: () => void }) {
       <Icon name="dead" />
       <span>{error.message}</span>
       <button type="button" class="button small" onClick={again}>
-        {t("Try again")}
+        Try again
       </button>
     </div>
   );

@@ -1,10 +1,10 @@
-// Single keys do things only while nobody types, no dialog is open, and they are not turned off (WCAG 2.1.4).
+// Single-key shortcuts. They are off while a field has the focus or a dialog is open, and can be turned off (WCAG 2.1.4).
 import { dialogOpen } from "./dialogs.tsx";
 import { shortcuts } from "../data/page-settings.ts";
 
 const handlers = new Map<string, (() => void)[]>();
 
-/** Calls back for a key; the newest screen wins. The returned function ends it. */
+/** Registers a key; the newest screen wins. Returns the function that removes it. */
 export function onKey(key: string, run: () => void): () => void {
   const list = handlers.get(key) ?? [];
   list.push(run);
@@ -41,7 +41,7 @@ export function startShortcuts(palette: () => void): void {
     if (shortcuts.value === "off" && event.key !== "Escape") return;
     const chord = pending !== null && Date.now() < pendingUntil ? `${pending} ${event.key}` : event.key;
     pending = null;
-    // What follows g is a place or nothing: never the key's own action.
+    // After g, a key opens a screen and never runs its own action.
     const run = handlers.get(chord)?.at(-1);
     if (event.key === "g" && chord === "g") {
       pending = "g";

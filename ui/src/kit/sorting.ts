@@ -1,14 +1,12 @@
-// Tables whose rows are all on the page, by a column that somebody chose. Which one is in the address, so that a link shows what
-// its sender saw: `?sort=ready` upwards, `?sort=-ready` downwards. Pure.
-//
-// Lists that come in pages are not sorted here: the page would be in order, and what is behind it nobody knows.
+// Sorting of tables whose rows are all loaded. The column is part of the address: `?sort=ready` ascending,
+// `?sort=-ready` descending. Pure. Lists in pages are not sorted here, because rows beyond the page are unknown.
 import type { CappedCount } from "../../../src/dashboard/api/contract.ts";
 
-/** What rows are told apart by. A count that stopped at its cap is more than the same count that did not. */
+/** A value to sort by. A capped count is more than the same exact count. */
 export type Sortable = string | number | boolean | CappedCount | null;
 
 export interface Order {
-  /** Of the column, as `slugOf` has it. */
+  /** The column, as `slugOf` names it. */
   readonly column: string;
   readonly down: boolean;
 }
@@ -18,7 +16,7 @@ export interface SortColumn<T> {
   readonly by?: (row: T) => Sortable;
 }
 
-/** A column's name in the address: "Rate used" is rate-used. */
+/** A column's name in the address: rate-used for "Rate used". */
 export function slugOf(head: string): string {
   return head
     .toLowerCase()
@@ -26,7 +24,7 @@ export function slugOf(head: string): string {
     .replaceAll(/^-|-$/g, "");
 }
 
-/** Null: no order was chosen, or one that this table does not have. */
+/** Null: no order, or an unknown column. */
 export function orderOf<T>(text: string | null, columns: readonly SortColumn<T>[]): Order | null {
   if (text === null) return null;
   const down = text.startsWith("-");
@@ -37,8 +35,8 @@ export function orderOf<T>(text: string | null, columns: readonly SortColumn<T>[
 }
 
 /**
- * What a press on a column's head asks for, as it stands in the address: names upwards first and figures downwards, then the other way
- * round, then as they came (null).
+ * The order after a click on a column's head: names ascending first, numbers descending first, then reversed, then
+ * unsorted (null).
  */
 export function pressed(
   current: Order | null,
@@ -50,7 +48,7 @@ export function pressed(
   return down === null ? null : `${down ? "-" : ""}${slug}`;
 }
 
-/** Rows in order. What has no value is last either way; what is alike stays as it came. */
+/** Sorted rows. Missing values are last in both directions; equal rows keep their order. */
 export function sorted<T>(
   rows: readonly T[],
   columns: readonly SortColumn<T>[],

@@ -1,53 +1,52 @@
-// Tables. A screen says which columns it has and what stands in each; how wide the window must be
-// for a column to show, where numbers stand, what is there without rows, and how rows are sorted is the same everywhere.
+// Tables. A screen defines columns and cells. Responsive columns, alignment, empty states and sorting are the same
+// everywhere.
 import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, CSSProperties, HTMLAttributes, Ref } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Query } from "../data/live-query.ts";
 import { params, setParams } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import type { Action, Actions } from "./actions.tsx";
-import { showDialog } from "./dialogs.tsx";
+import { InfoDialog, showDialog } from "./dialogs.tsx";
 import type { IconName } from "./icons.tsx";
 import { RowMenu } from "./menu.tsx";
 import { Empty, Facts, Loaded } from "./panels.tsx";
 import { orderOf, pressed, slugOf, type Sortable, sorted } from "./sorting.ts";
 
 export interface Column<T> {
-  /** What it is headed by; `actions` is for those who listen. */
+  /** The head; `actions` is for screen readers. */
   readonly head: string;
   readonly cell: (row: T, index: number) => ComponentChildren;
   readonly num?: boolean;
   /**
-   * How much it matters: shown in windows from this width on, and left out of a table that is too narrow for all of its
-   * columns, those of wide windows first. One without it is always shown.
+   * The window width from which the column is shown. A table too narrow for its columns hides wide-window columns
+   * first. Default: always shown.
    */
   readonly from?: "medium" | "wide";
-  /** Of its cells: muted, nowrap, mono, clip, right. */
+  /** Classes of its cells: muted, nowrap, mono, clip, right. */
   readonly class?: string;
   readonly style?: CSSProperties;
   readonly title?: (row: T) => string;
-  /** In place of a cell: see `menuColumn`. */
+  /** Replaces the cell: see `menuColumn`. */
   readonly menu?: (row: T) => { readonly on: string; readonly of: Actions };
-  /** What rows are sorted by when its head is pressed, in a table that can be sorted. */
+  /** The value to sort by, in a sortable table. */
   readonly by?: (row: T) => Sortable;
 }
 
-/** How a list is ordered that cannot be sorted, and why it cannot. */
+/** The order of a list that cannot be sorted, and the reason. */
 export interface FixedOrder {
   readonly head: string;
   readonly down: boolean;
   readonly why: string;
-  /** Orders that it has besides, by the heads of their columns. */
+  /** Further orders, by column head. */
   readonly press: Readonly<Record<string, () => void>>;
 }
 
-/** The menu at the end of a row, with everything that can be done to it, and the columns that had no room. */
+/** The menu at the end of a row: its actions and the hidden columns. */
 export function menuColumn<T>(on: (row: T) => string, actions: (row: T) => Actions): Column<T> {
   return { ...actionsColumn<T>(() => null), menu: (row) => ({ on: on(row), of: actions(row) }) };
 }
 
-/** One button at the end of a row, where no more can be done to it. */
+/** A single button at the end of a row. */
 export function actionsColumn<T>(cell: (row: T) => ComponentChildren): Column<T> {
   return { head: "", class: "right nowrap actions", cell };
 }
@@ -68,13 +67,13 @@ export function Table<T>({
   columns: readonly Column<T>[];
   row?: (row: T, index: number) => HTMLAttributes<HTMLTableRowElement>;
   body?: Ref<HTMLTableSectionElement>;
-  /** Stands in the head before the first column, which then has no word of its own. */
+  /** Shown in the head before the first column. */
   first?: ComponentChildren;
-  /** Where nothing in it can be focused: what the keyboard scrolls is called. */
+  /** The label of the scroll area, for tables without focusable elements. */
   label?: string;
-  /** All of its rows are here: the parameter of the address that says by which column they are sorted. */
+  /** All rows are loaded: the parameter that holds the sort column. */
   sort?: string | undefined;
-  /** The rows come in that order already. */
+  /** The rows are sorted already. */
   arranged?: boolean;
 }) {
   const { frame, shown, tight } = useFit(columns);
@@ -98,20 +97,19 @@ export function Table<T>({
   );
 }
 
-/** A page that gets shorter loses its scrollbar, and its tables get wider by that: no reason to try again. */
+/** A shorter page loses its scrollbar and widens its tables; that is no reason to measure again. */
 const scrollbar = 24;
 
 /**
- * Which columns a table has room for. Those that matter least are left out until none is cut off; where the rest is too wide
- * still, its texts break (`tight`). They come back when the frame gets wider, not when a text gets shorter: a list that is
- * live would else gain and lose a column from second to second.
+ * Chooses the columns that fit. The least important are hidden until none is cut off; if that is not enough, texts
+ * wrap (`tight`). Columns return when the frame widens, not when a text gets shorter: a live list would flicker.
  */
 export function useFit<T>(columns: readonly Column<T>[]) {
   const frame = useRef<HTMLDivElement>(null);
   const out = useSignal(0);
   const droppable = leastFirst(columns);
   const most = useRef(0);
-  /** How wide the frame was when a column was last left out. */
+  /** The frame's width when a column was last hidden. */
   const tooNarrow = useRef(0);
   most.current = droppable.length + 1;
   const measure = (): void => {
@@ -130,7 +128,7 @@ export function useFit<T>(columns: readonly Column<T>[]) {
       measure();
     });
     resized.observe(current);
-    // A text that grew makes it wider by itself.
+    // A longer text widens the table by itself.
     if (current.firstElementChild !== null) resized.observe(current.firstElementChild);
     return () => resized.disconnect();
   }, []);
@@ -143,7 +141,7 @@ function leastFirst<T>(columns: readonly Column<T>[]): Column<T>[] {
   return [...of("wide"), ...of("medium")];
 }
 
-/** Rows as the address says, for who must know their order before the table does. */
+/** Rows in the order of the address, for callers that need the order too. */
 export function arrange<T>(rows: readonly T[], columns: readonly Column<T>[], sort: string): readonly T[] {
   return sorted(rows, columns, orderOf(params.value.get(sort), columns));
 }
@@ -157,9 +155,8 @@ export function TableHead<T>({
 }: {
   columns: readonly Column<T>[];
   first: ComponentChildren;
-  /** Its number among the rows, where not all of them are in the page. */
+  /** Its index, if not all rows are in the document. */
   index?: number;
-  /** As a table has it. */
   sort?: string | undefined;
   fixed?: FixedOrder | undefined;
 }) {
@@ -182,7 +179,7 @@ export function TableHead<T>({
             {first !== undefined && i === 0 ? (
               first
             ) : column.head === "" ? (
-              <span class="hidden-text">{t("Actions")}</span>
+              <span class="hidden-text">Actions</span>
             ) : (
               <Heading
                 head={column.head}
@@ -201,7 +198,7 @@ export function TableHead<T>({
   );
 }
 
-/** A column's head, which sorts where it can be pressed. */
+/** A column's head; a button if the column can be sorted. */
 function Heading({
   head,
   down,
@@ -213,12 +210,7 @@ function Heading({
 }) {
   if (press === undefined) return <>{head}</>;
   return (
-    <button
-      type="button"
-      class="sort"
-      title={t("Sort by {head}", { head: head.toLowerCase() })}
-      onClick={press}
-    >
+    <button type="button" class="sort" title={`Sort by ${head.toLowerCase()}`} onClick={press}>
       {head}
       <span class={`direction ${down === true ? "down" : ""}`} aria-hidden="true" />
     </button>
@@ -236,7 +228,7 @@ export function Cells<T>({
   index,
 }: {
   columns: readonly Column<T>[];
-  /** Also those that have no room. */
+  /** Includes hidden columns. */
   all: readonly Column<T>[];
   of: T;
   index: number;
@@ -267,7 +259,10 @@ export function Cells<T>({
 const narrow = { medium: "(max-width: 820px)", wide: "(max-width: 1180px)" } as const;
 const narrowed = new Map<keyof typeof narrow, Signal<boolean>>();
 
-/** Whether the stylesheet hides such columns. A signal: rows are drawn again when the window passes the width. */
+/**
+ * Whether the stylesheet hides these columns. A signal, because rows are drawn again when the window passes the
+ * width.
+ */
 function isHidden(from: keyof typeof narrow): boolean {
   const known = narrowed.get(from);
   if (known !== undefined) return known.value;
@@ -278,7 +273,7 @@ function isHidden(from: keyof typeof narrow): boolean {
   return hidden.value;
 }
 
-/** All columns of one row, where some are not in its table. */
+/** All columns of one row, if some are hidden. */
 function detailsOf<T>(
   on: string,
   shown: readonly Column<T>[],
@@ -289,24 +284,14 @@ function detailsOf<T>(
   const hidden = all.some((one) => !shown.includes(one) || (one.from !== undefined && isHidden(one.from)));
   if (!hidden) return false;
   return {
-    verb: t("Details"),
+    verb: "Details",
     needs: "view",
     icon: "columns",
     press: () =>
       showDialog(on, (close) => (
-        <div class="dialog">
-          <header>
-            <h2 class="clip">{on}</h2>
-          </header>
-          <div class="content">
-            <Facts of={all.filter(({ head }) => head !== "").map((one) => [one.head, one.cell(of, index)])} />
-          </div>
-          <footer>
-            <button type="button" class="button" onClick={close}>
-              {t("Close")}
-            </button>
-          </footer>
-        </div>
+        <InfoDialog title={on} close={close}>
+          <Facts of={all.filter(({ head }) => head !== "").map((one) => [one.head, one.cell(of, index)])} />
+        </InfoDialog>
       )),
   };
 }
@@ -315,7 +300,7 @@ function classOf({ num, from }: Column<never>): string {
   return `${num === true ? "num" : ""} ${from === undefined ? "" : `${from}-only`}`.trim();
 }
 
-/** Below a list that comes in pages: back to the first, and on. Nothing where one page is all. */
+/** Below a list in pages: first page and next page. */
 export function Pager({
   cursor,
   next,
@@ -335,13 +320,13 @@ export function Pager({
     <footer>
       {children}
       <span class="spring" />
-      {button(t("First"), null, cursor.value === null)}
-      {button(t("Next"), next, next === null)}
+      {button("First", null, cursor.value === null)}
+      {button("Next", next, next === null)}
     </footer>
   );
 }
 
-/** A table of what a question gave, or what to do where it gave nothing. */
+/** A table of a query's rows, or its empty state. */
 export function Listing<D, T>({
   query,
   rows,
@@ -357,7 +342,7 @@ export function Listing<D, T>({
   row?: (row: T, index: number) => HTMLAttributes<HTMLTableRowElement>;
   empty: { icon: IconName; title: string; text: ComponentChildren; brief?: boolean };
   foot?: (data: D) => ComponentChildren;
-  /** As a table has it; of a list in pages it is asked whether all of it is here. */
+  /** As in a table. For a list in pages, whether all rows are loaded. */
   sort?: string | ((data: D) => string | undefined);
   arranged?: boolean;
 }) {

@@ -1,24 +1,24 @@
-// Notices at the edge of the page: an action's result, with an offer to take it back where that can be done.
+// Notices at the edge of the page: the result of an action, and a button that undoes it where an inverse request exists.
 import { signal } from "@preact/signals";
-import { noted, slow, takeBack } from "../data/api.ts";
-import { t } from "../language/translation.ts";
+import { renewed, slow } from "../data/api.ts";
 import { Icon } from "./icons.tsx";
 
 interface Toast {
   readonly id: number;
   readonly text: string;
   readonly kind: "good" | "bad";
-  /** Entries of the audit trail that it offers to take back. */
-  readonly undo: readonly number[];
+  readonly undo: Undo | undefined;
 }
+/** Sends the inverse of an action: it restores the values that the page showed before. */
+export type Undo = () => Promise<unknown>;
 const undoMs = 10_000;
 const toasts = signal<readonly Toast[]>([]);
 let lastToast = 0;
 
-export function toast(text: string, kind: Toast["kind"] = "good", undo: readonly number[] = []): void {
+export function toast(text: string, kind: Toast["kind"] = "good", undo?: Undo): void {
   const id = ++lastToast;
   toasts.value = [...toasts.value.slice(-3), { id, text, kind, undo }];
-  setTimeout(() => dismiss(id), undo.length > 0 ? undoMs : kind === "bad" ? 9_000 : 4_000);
+  setTimeout(() => dismiss(id), undo !== undefined ? undoMs : kind === "bad" ? 9_000 : 4_000);
 }
 
 function dismiss(id: number): void {
@@ -31,29 +31,29 @@ export function Toasts() {
       {slow.value > 0 && (
         <div class="toast">
           <Icon name="wait" />
-          <span>{t("Still waiting for the database…")}</span>
+          <span>Still waiting for the database…</span>
         </div>
       )}
       {toasts.value.map(({ id, text, kind, undo }) => (
         <div key={id} class={`toast ${kind}`}>
           <Icon name={kind === "bad" ? "dead" : "check"} />
           <span>{text}</span>
-          {undo.length > 0 && (
+          {undo !== undefined && (
             <button
               type="button"
               class="button small"
               onClick={() => {
                 dismiss(id);
-                void attempt(t("Undone."), () => takeBack(undo));
+                void attempt("Undone", undo).then(() => (renewed.value += 1));
               }}
             >
-              {t("Undo")}
+              Undo
             </button>
           )}
           <button
             type="button"
             class="button quiet small icon"
-            aria-label={t("Dismiss")}
+            aria-label="Dismiss"
             onClick={() => dismiss(id)}
           >
             <Icon name="close" size={12} />
@@ -64,15 +64,11 @@ export function Toasts() {
   );
 }
 
-/** Does something, and says what became of it: with an offer to take it back, where that can be done. */
-export async function attempt(
-  what: string,
-  run: () => Promise<unknown>,
-  /** Of what was done before. */
-  undo: readonly number[] = [],
-): Promise<boolean> {
+/** Runs an action and shows its result. */
+export async function attempt(done: string, run: () => Promise<unknown>, undo?: Undo): Promise<boolean> {
   try {
-    toast(what, "good", [...undo, ...(await noted(run)).undo]);
+    await run();
+    toast(done, "good", undo);
     return true;
   } catch (error) {
     toast(error instanceof Error ? error.message : String(error), "bad");

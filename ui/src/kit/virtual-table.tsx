@@ -1,16 +1,16 @@
-// A table of any length of which only what is near the window is in the page: ten thousand rows in the document would make every
-// key and every scroll slow. Rows stand in blocks; a block that is far away is a gap as high as it was. It stays a real table, whose
-// rows say which of how many they are.
+// A table of any length that renders only rows near the window, because 10,000 rows would slow every key and scroll.
+// Rows form blocks; a distant block is a gap of its last height. It stays a real table with row numbers for screen
+// readers.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren, HTMLAttributes } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { Cells, type Column, type FixedOrder, TableHead, useFit } from "./table.tsx";
 
 const blockSize = 50;
-/** Of a row that was never drawn, while none was. */
+/** Height of a row before any was measured. */
 const usualHeight = 52;
 
-/** Blocks in a row, drawn or not. */
+/** Consecutive blocks, rendered or not. */
 interface Stretch {
   readonly from: number;
   readonly to: number;
@@ -32,9 +32,9 @@ export function VirtualTable<T>({
   columns: readonly Column<T>[];
   row: (row: T, index: number) => HTMLAttributes<HTMLTableRowElement>;
   first: ComponentChildren;
-  /** The row that the keyboard is at: always in the page. */
+  /** The focused row: always rendered. */
   current: number;
-  /** Told which rows are in the page. */
+  /** Called with the rendered rows. */
   inPage: { current: readonly T[] };
   fixed: FixedOrder;
 }) {
@@ -55,7 +55,7 @@ export function VirtualTable<T>({
         : measured.reduce((sum, height) => sum + height, 0) / measured.length / blockSize;
     return each * Math.min(blockSize, rows.length - block * blockSize);
   };
-  /** Which blocks are within a window's height of the window. */
+  /** Blocks within one window height of the window. */
   const look = (): void => {
     if (table.current === null) return;
     let top = table.current.getBoundingClientRect().top;
@@ -68,7 +68,7 @@ export function VirtualTable<T>({
       }
       top = bottom;
     }
-    // Out of sight as a whole: what was drawn may stay.
+    // All blocks are out of sight: keep what is rendered.
     if (from !== -1 && (from !== range.peek().from || to !== range.peek().to)) range.value = { from, to };
   };
   const latest = useRef(look);
@@ -76,7 +76,7 @@ export function VirtualTable<T>({
   useLayoutEffect(() => {
     for (const body of table.current?.querySelectorAll<HTMLElement>("tbody[data-block]") ?? [])
       heights.current[Number(body.dataset["block"])] = body.offsetHeight;
-    // The last one may not be full yet, and says nothing of the others.
+    // The last block may be partial, so it does not set the height.
     heights.current.length = Math.min(heights.current.length, Math.floor(rows.length / blockSize));
     look();
   });
@@ -93,7 +93,7 @@ export function VirtualTable<T>({
       heights.current = [];
       soon();
     };
-    // Whatever it is that scrolls.
+    // Any scroll container.
     document.addEventListener("scroll", soon, { capture: true, passive: true });
     addEventListener("resize", resized);
     return () => {

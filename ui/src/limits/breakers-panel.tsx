@@ -1,4 +1,4 @@
-// Breakers: what stopped because it failed too often, and when it is tried again.
+// Breakers: open ones, and their next probe.
 import type { BreakerLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -7,14 +7,13 @@ import { number } from "../kit/format.ts";
 import { Ago, State } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 export function BreakersPanel() {
   const query = useQuery("breakers", (signal) => get<{ breakers: BreakerLine[] }>("/breakers", {}, signal), {
     topic: "breakers",
   });
   return (
-    <Panel title={t("Breakers")} note={t("open after failures in a row; one probe at a time closes them")}>
+    <Panel title="Breakers" note="open after failures in a row; one probe at a time closes them">
       <Listing
         query={query}
         rows={({ breakers }) => breakers}
@@ -22,19 +21,18 @@ export function BreakersPanel() {
         sort="sort-breakers"
         empty={{
           icon: "check",
-          title: t("No breaker has tripped"),
+          title: "No breaker has tripped",
           brief: true,
           text: (
             <p>
-              {t(
-                "Give a queue one in its settings, or a job in its definition: after so many failures in a row its jobs wait, and keep their attempts.",
-              )}
+              Set a breaker for a queue or in a job's definition. After consecutive failures, jobs wait
+              without using attempts.
             </p>
           ),
         }}
         columns={[
           {
-            head: t("Breaker"),
+            head: "Breaker",
             by: ({ key }) => key,
             style: { maxWidth: "460px" },
             cell: (breaker) => (
@@ -44,30 +42,30 @@ export function BreakersPanel() {
               </>
             ),
           },
-          { head: t("State"), by: ({ state }) => state, cell: ({ state }) => <State state={state} /> },
+          { head: "State", by: ({ state }) => state, cell: ({ state }) => <State state={state} /> },
           {
-            head: t("Failures in a row"),
+            head: "Failures in a row",
             by: ({ failures }) => failures,
             num: true,
             from: "medium",
             cell: ({ failures }) => number(failures),
           },
           {
-            head: t("Next probe"),
+            head: "Next probe",
             by: ({ openUntil }) => openUntil,
             num: true,
             class: "muted",
-            cell: ({ probing, openUntil }) => (probing ? t("running") : <Ago at={openUntil} />),
+            cell: ({ probing, openUntil }) => (probing ? "running" : <Ago at={openUntil} />),
           },
           actionsColumn(
             ({ key, state }: BreakerLine) =>
               state !== "closed" && (
                 <Do
-                  verb={t("Reset")}
+                  verb="Reset"
                   on={key}
                   needs="limits:set"
                   run={() => send("POST", `/breakers/${seg(key)}/reset`)}
-                  done={t("Closed.")}
+                  done="Breaker reset"
                   then={query.again}
                 />
               ),

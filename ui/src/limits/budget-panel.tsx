@@ -1,17 +1,16 @@
-// Budgets: what is left of each, when it gives again, and who waits for it.
+// Budgets: remaining tokens, next refill, waiting jobs.
 import type { BudgetLine, LimitUse } from "../../../src/dashboard/api/contract.ts";
 import { Act, type Actions, doing } from "../kit/actions.tsx";
 import { Field, openForm } from "../kit/forms.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
 import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
-import { amount, clockTime, duration, number, rate, written } from "../kit/format.ts";
+import { clockTime, duration, number, rate, written } from "../kit/format.ts";
 import { Count, Gauge } from "../kit/labels.tsx";
 import { now } from "../data/page-clock.ts";
 import { refillOf, tokensAt } from "./budget-refill.ts";
 import { Listing, menuColumn } from "../kit/table.tsx";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const none = <span class="muted">—</span>;
@@ -29,11 +28,11 @@ export function BudgetsPanel() {
   );
   return (
     <Panel
-      title={t("Budgets")}
-      note={t("rates over the whole cluster")}
+      title="Budgets"
+      note="rates over the whole cluster"
       tools={
         <Act
-          verb={t("New budget")}
+          verb="New budget"
           on=""
           needs="limits:set"
           icon="plus"
@@ -48,26 +47,26 @@ export function BudgetsPanel() {
         sort="sort-budgets"
         empty={{
           icon: "limits",
-          title: t("No budget is set"),
+          title: "No budgets",
           text: (
             <>
-              <p>{t("A budget is a rate that all processes share. Jobs take from it as they run:")}</p>
+              <p>A budget limits a rate over all processes. Jobs take tokens while they run:</p>
               <pre class="code">{`await hf.budgets.set("slack", { limit: 50, per: "1m" });\nawait ctx.budget("slack");`}</pre>
             </>
           ),
         }}
         columns={[
           {
-            head: t("Budget"),
+            head: "Budget",
             by: ({ name }) => name,
             cell: ({ name, tuned }) => (
               <>
-                <b>{name}</b> {tuned && <span class="tag">{t("set by hand")}</span>}
+                <b>{name}</b> {tuned && <span class="tag">set by hand</span>}
               </>
             ),
           },
           {
-            head: t("Left"),
+            head: "Left",
             by: (budget) => tokensAt(budget, now.value),
             num: true,
             class: "nowrap",
@@ -75,35 +74,35 @@ export function BudgetsPanel() {
               const left = tokensAt(budget, now.value);
               return (
                 <>
-                  {number(Math.floor(left))} <Gauge used={left} of={budget.burst} label={t("Left")} left />
+                  {number(Math.floor(left))} <Gauge used={left} of={budget.burst} label="Left" left />
                   <span class="sub">{refillWords(budget, now.value)}</span>
                 </>
               );
             },
           },
           {
-            head: t("Waiting"),
+            head: "Waiting",
             by: ({ waiting }) => waiting,
             num: true,
             from: "medium",
             cell: ({ waiting }) => (waiting === null ? none : <Count of={waiting} />),
           },
           {
-            head: t("Limit"),
+            head: "Limit",
             by: ({ limit, perMs }) => limit / perMs,
             num: true,
             class: "nowrap",
             cell: (budget) => rate(budget),
           },
           {
-            head: t("Burst"),
+            head: "Burst",
             by: ({ burst }) => burst,
             num: true,
             from: "medium",
             cell: ({ burst }) => number(burst),
           },
           {
-            head: t("Last 15 min"),
+            head: "Last 15 min",
             from: "medium",
             cell: ({ name, burst }) => {
               const then = use.data?.budgets[name];
@@ -113,7 +112,7 @@ export function BudgetsPanel() {
                 <Bars
                   of={used}
                   most={burst}
-                  label={t("Used of the burst")}
+                  label="Used of the burst"
                   height={20}
                   looks="spark"
                   name={(i) => clockTime(use.data?.at[i] ?? 0)}
@@ -137,7 +136,7 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
   const change = { on: name, needs: "limits:set" } as const;
   return [
     {
-      verb: t("Change"),
+      verb: "Change",
       needs: "limits:set",
       icon: "gear",
       press: () => budgetForm(budget, refreshingLimits(again)),
@@ -145,77 +144,71 @@ function budgetActions(budget: BudgetLine, again: () => void): Actions {
     tuned &&
       doing({
         ...change,
-        verb: t("Reset"),
+        verb: "Reset",
         icon: "retry",
-        title: t("Back to the code's numbers"),
+        title: "Restore the limit set in code",
         run: () => send("POST", `/budgets/${seg(name)}/reset`),
-        done: t("The code's numbers count again."),
+        done: "Budget reset",
         then: refreshingLimits(again),
       }),
     doing({
       ...change,
-      verb: t("Drain"),
+      verb: "Drain",
       danger: true,
       icon: "drain",
-      ask: t("Nothing is granted until it refills."),
+      ask: "Removes all tokens. Nothing is granted until the budget refills.",
       run: () => send("POST", `/budgets/${seg(name)}/drain`),
-      done: t("Drained."),
+      done: "Budget drained",
       then: again,
     }),
     doing({
       ...change,
-      verb: t("Remove"),
+      verb: "Remove",
       danger: true,
       icon: "trash",
-      ask: t("What takes from it gets nothing until somebody sets it again."),
+      ask: "Jobs that use this budget get nothing until it is set again.",
       run: () => send("DELETE", `/budgets/${seg(name)}`),
-      done: t("Removed."),
+      done: "Removed",
       then: refreshingLimits(again),
     }),
   ];
 }
 
-/** Ticks with the page's clock, between two looks as well. */
+/** Updated every second, also between two answers. */
 function refillWords(budget: BudgetLine, at: number): string {
   const { nextMs, fullMs } = refillOf(budget, at);
-  if (fullMs === 0) return t("full");
-  // Whole seconds: the page ticks by them.
+  if (fullMs === 0) return "full";
+  // Whole seconds, because the page's clock ticks by seconds.
   const seconds = (ms: number): string => {
     const whole = Math.ceil(ms / 1_000);
-    return whole < 60 ? amount(whole, "second") : duration(whole * 1_000);
+    return whole < 60 ? `${whole} s` : duration(whole * 1_000);
   };
   return nextMs === null
-    ? t("full in {fullMs}", { fullMs: seconds(fullMs) })
-    : t("next in {nextMs}, full in {fullMs}", { nextMs: seconds(nextMs), fullMs: seconds(fullMs) });
+    ? `full in ${seconds(fullMs)}`
+    : `next in ${seconds(nextMs)}, full in ${seconds(fullMs)}`;
 }
 
 function budgetForm(budget: BudgetLine | null, again: () => void): void {
   openForm({
-    title: budget === null ? t("New budget") : t("Budget {name}", { name: budget.name }),
-    verb: t("Save"),
+    title: budget === null ? "New budget" : `Budget ${budget.name}`,
+    verb: "Save",
     then: again,
     body: (
       <div class="grid two">
-        {budget === null && <Field label={t("Name")} name="name" required placeholder="slack" />}
+        {budget === null && <Field label="Name" name="name" required placeholder="slack" />}
+        <Field label="Limit" name="limit" inputMode="decimal" required defaultValue={budget?.limit ?? ""} />
         <Field
-          label={t("Limit")}
-          name="limit"
-          inputMode="decimal"
-          required
-          defaultValue={budget?.limit ?? ""}
-        />
-        <Field
-          label={t("Per")}
+          label="Per"
           name="per"
           required
           placeholder="1m"
           defaultValue={budget === null ? "" : written(budget.perMs)}
         />
         <Field
-          label={t("Burst")}
+          label="Burst"
           name="burst"
           inputMode="decimal"
-          placeholder={t("the limit")}
+          placeholder="the limit"
           defaultValue={budget?.burst ?? ""}
         />
         {budget !== null && <DurationField />}
@@ -229,7 +222,7 @@ function budgetForm(budget: BudgetLine | null, again: () => void): void {
         ...(burst === undefined ? {} : { burst }),
         ...durationOf(fields),
       });
-      return t("The budget holds in every process.");
+      return "Budget saved";
     },
   });
 }

@@ -1,14 +1,17 @@
-// How a budget fills up between two looks at it. Pure: the moment is passed in.
+// The refill of a budget between two answers. Pure: the time is passed in.
 import type { BudgetLine } from "../../../src/dashboard/api/contract.ts";
 
 type Bucket = Pick<BudgetLine, "tokens" | "limit" | "perMs" | "burst" | "at">;
 
-/** What is left at `now`, if nobody has taken anything since it was looked at. */
+/** Tokens at `now`, if none were taken since the answer. */
 export function tokensAt({ tokens, limit, perMs, burst, at }: Bucket, now: number): number {
   return Math.min(burst, tokens + (Math.max(0, now - at) * limit) / perMs);
 }
 
-/** In how long it gives a whole one again (null: it does now, or holds none), and in how long it is full (0: it is). */
+/**
+ * Time until the next whole token (null: there is one, or the burst is below one), and until the budget is full (0:
+ * it is).
+ */
 export function refillOf(bucket: Bucket, now: number): { nextMs: number | null; fullMs: number } {
   const { limit, perMs, burst } = bucket;
   const left = tokensAt(bucket, now);

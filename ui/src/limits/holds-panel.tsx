@@ -1,4 +1,4 @@
-// Holds: named stops over some queues, or all.
+// Holds: named stops for some or all queues.
 import type { HoldLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -8,7 +8,6 @@ import { Field, openForm } from "../kit/forms.tsx";
 import { Ago } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 export function HoldsPanel() {
   const query = useQuery("holds", (signal) => get<{ holds: HoldLine[] }>("/holds", {}, signal), {
@@ -16,10 +15,16 @@ export function HoldsPanel() {
   });
   return (
     <Panel
-      title={t("Holds")}
-      note={t("a named stop over some queues, or all")}
+      title="Holds"
+      note="a named stop for some or all queues"
       tools={
-        <Act verb={t("New hold")} on="" needs="limits:set" icon="plus" press={() => newHold(query.again)} />
+        <Act
+          verb="New hold"
+          on=""
+          needs="limits:set"
+          icon="plus"
+          press={() => newHold(query.data?.holds ?? [], query.again)}
+        />
       }
     >
       <Listing
@@ -29,19 +34,13 @@ export function HoldsPanel() {
         sort="sort-holds"
         empty={{
           icon: "check",
-          title: t("Nothing is held"),
+          title: "No holds",
           brief: true,
-          text: (
-            <p>
-              {t(
-                "Set a hold when something outside is broken (“session expired”): jobs wait, and keep their attempts.",
-              )}
-            </p>
-          ),
+          text: <p>Set a hold while an external system is down. Jobs wait without using attempts.</p>,
         }}
         columns={[
           {
-            head: t("Hold"),
+            head: "Hold",
             by: ({ name }) => name,
             cell: (hold) => (
               <>
@@ -51,10 +50,10 @@ export function HoldsPanel() {
             ),
           },
           {
-            head: t("Queues"),
+            head: "Queues",
             cell: ({ queues }) =>
               queues === null ? (
-                <span class="tag warn">{t("every queue")}</span>
+                <span class="tag warn">every queue</span>
               ) : (
                 queues.map((queue) => (
                   <a key={queue} class="tag" href={href(`/queues/${queue}`)}>
@@ -64,19 +63,20 @@ export function HoldsPanel() {
               ),
           },
           {
-            head: t("Set"),
+            head: "Set",
             by: ({ setAt }) => setAt,
             num: true,
             class: "muted",
             cell: ({ setAt }) => <Ago at={setAt} />,
           },
-          actionsColumn(({ name }: HoldLine) => (
+          actionsColumn(({ name, queues, reason }: HoldLine) => (
             <Do
-              verb={t("Clear")}
+              verb="Clear"
               on={name}
               needs="limits:set"
               run={() => send("DELETE", `/holds/${seg(name)}`)}
-              done={t("Cleared.")}
+              undo={() => setHold(name, queues ?? undefined, reason ?? undefined)}
+              done="Hold cleared"
               then={query.again}
             />
           )),
@@ -86,27 +86,33 @@ export function HoldsPanel() {
   );
 }
 
-function newHold(again: () => void): void {
+function setHold(name: string, queues: readonly string[] | undefined, reason: string | undefined) {
+  return send("PUT", `/holds/${seg(name)}`, { queues, reason });
+}
+
+function newHold(holds: readonly HoldLine[], again: () => void): void {
   openForm({
-    title: t("New hold"),
-    verb: t("Hold"),
+    title: "New hold",
+    verb: "Hold",
     danger: true,
     then: again,
     body: (
       <>
-        <Field label={t("Name")} name="name" required placeholder="session-expired" />
-        <Field label={t("Queues")} name="queues" placeholder={t("every queue; or mail, crawl")} />
-        <Field label={t("Reason")} name="reason" placeholder={t("shown to whoever asks why")} />
+        <Field label="Name" name="name" required placeholder="session-expired" />
+        <Field label="Queues" name="queues" placeholder="every queue; or mail, crawl" />
+        <Field label="Reason" name="reason" placeholder="shown to whoever asks why" />
       </>
     ),
     run: async (fields) => {
       const queues = fields.text("queues")?.split(/[\s,]+/);
-      const reason = fields.text("reason");
-      await send("PUT", `/holds/${seg(fields.text("name") ?? "")}`, {
-        ...(queues === undefined ? {} : { queues }),
-        ...(reason === undefined ? {} : { reason }),
-      });
-      return t("The hold is set.");
+      await setHold(fields.text("name") ?? "", queues, fields.text("reason"));
+      return "Hold set";
+    },
+    undo: (fields) => {
+      const name = fields.text("name") ?? "";
+      const before = holds.find((one) => one.name === name);
+      if (before === undefined) return () => send("DELETE", `/holds/${seg(name)}`);
+      return () => setHold(name, before.queues ?? undefined, before.reason ?? undefined);
     },
   });
 }

@@ -1,108 +1,86 @@
-// Lanes: those that their limits hold back, and all that are in use.
+// Lanes: those held back by limits, and all in use.
 import { useSignal } from "@preact/signals";
 import type { LaneLine, LaneList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { href, params } from "../data/router.ts";
 import { type Actions, doing } from "../kit/actions.tsx";
-import { rate, rateOf, rateWords } from "../kit/format.ts";
+import { rate } from "../kit/format.ts";
 import { Field, openForm } from "../kit/forms.tsx";
 import { Ago, Count, dash, Gauge, nameClass, State } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { Listing, menuColumn, Pager } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 import { holdersOf } from "./queue-limits-panel.tsx";
-import { refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
+import { durationOf, DurationField, LimitFields, limitsOf, refreshingLimits } from "./temporary-limit.tsx";
 
 function laneActions(line: LaneLine, again: () => void): Actions {
   const { queue, lane, paused, running, tuned, rate } = line;
   const change = { on: lane, needs: "limits:set", then: again } as const;
   return [
     {
-      verb: t("Change"),
+      verb: "Change",
       needs: "limits:set",
       icon: "gear",
       press: () => laneForm(line, refreshingLimits(again)),
     },
     doing({
       ...change,
-      verb: paused ? t("Resume") : t("Pause"),
+      verb: paused ? "Resume" : "Pause",
       icon: paused ? "play" : "pause",
       run: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused }),
-      done: paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane }),
+      undo: () => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused }),
+      done: paused ? `${lane} resumed` : `${lane} paused`,
     }),
     running > 0 && holdersOf(queue, lane),
     (tuned || rate !== null) &&
       doing({
         ...change,
-        verb: t("Reset"),
+        verb: "Reset",
         icon: "retry",
         run: () => send("POST", `/lanes/${seg(queue)}/${seg(lane)}/reset`),
-        done: t("{lane} has the code's limits, and its rate begins anew.", { lane }),
-        ask: t(
-          "Its limits and weight are those of the code again, and its rate begins anew, as if nothing had started lately. What runs stays counted, and a pause stays.",
-        ),
+        done: `${lane} reset`,
+        ask: "Restores the limits and weight set in code and resets the rate. Running jobs stay counted; a pause stays.",
       }),
     (tuned || paused) &&
       doing({
         ...change,
-        verb: t("Drop"),
+        verb: "Drop",
         danger: true,
         icon: "trash",
         run: () => send("DELETE", `/lanes/${seg(queue)}/${seg(lane)}`),
-        done: t("What was set of {lane} is removed.", { lane }),
-        ask: t(
-          "Everything that was set of this key is removed, its pause too. It is forgotten after a day in which no job comes; one that comes has the limits of the code.",
-        ),
+        done: `${lane}: settings removed`,
+        ask: "Removes all settings of this lane, including its pause. New jobs use the limits set in code. The lane is forgotten after a day without jobs.",
       }),
   ];
 }
 
 function laneForm(lane: LaneLine, again: () => void): void {
   openForm({
-    title: t("Limits of {lane}", { lane: lane.lane }),
-    verb: t("Save"),
+    title: `Limits of ${lane.lane}`,
+    verb: "Save",
     then: again,
     body: (
       <>
-        <p class="muted">
-          {t("Empty is no limit. They hold for this lane of {queue}, in every process.", {
-            queue: lane.queue,
-          })}
-        </p>
+        <p class="muted">Empty means no limit. Applies to this lane of {lane.queue} in every process.</p>
         <div class="grid two">
-          <Field
-            label={t("Concurrency")}
-            name="concurrency"
-            inputMode="numeric"
-            defaultValue={lane.concurrency ?? ""}
-            placeholder={t("unlimited")}
-          />
-          <Field
-            label={t("Rate")}
-            name="rate"
-            defaultValue={lane.rate === null ? "" : rateWords(lane.rate)}
-            placeholder="100 per 1m"
-          />
-          <Field label={t("Weight")} name="weight" inputMode="numeric" defaultValue={lane.weight} />
+          <LimitFields of={lane} />
+          <Field label="Weight" name="weight" inputMode="numeric" defaultValue={lane.weight} />
           <DurationField />
         </div>
       </>
     ),
     run: async (fields) => {
       await send("PATCH", `/lanes/${seg(lane.queue)}/${seg(lane.lane)}`, {
-        concurrency: fields.number("concurrency") ?? null,
-        rate: rateOf(fields.text("rate")),
+        ...limitsOf(fields),
         weight: fields.number("weight") ?? null,
         ...durationOf(fields),
       });
-      return t("The limits hold in every process.");
+      return "Limits saved";
     },
   });
 }
 
-/** Who waits because of a limit. */
+/** Lanes with jobs that may not start now. */
 export function ThrottledLanesPanel() {
   const query = useQuery(
     "throttled",
@@ -111,7 +89,7 @@ export function ThrottledLanesPanel() {
   );
   if (query.data === null || query.data.lanes.length === 0) return null;
   return (
-    <Panel title={t("Most throttled lanes")} note={t("they have jobs, and may start none now")}>
+    <Panel title="Most throttled lanes" note="lanes with jobs that may not start now">
       <Listing
         query={query}
         rows={({ lanes }) => lanes}
@@ -120,7 +98,7 @@ export function ThrottledLanesPanel() {
         empty={{ icon: "check", title: "", text: null }}
         columns={[
           {
-            head: t("Lane"),
+            head: "Lane",
             by: ({ lane }) => lane,
             cell: ({ queue, lane }) => (
               <>
@@ -132,12 +110,12 @@ export function ThrottledLanesPanel() {
             ),
           },
           {
-            head: t("Waiting"),
+            head: "Waiting",
             by: ({ waiting }) => waiting,
             num: true,
             cell: ({ waiting }) => <Count of={waiting} />,
           },
-          { head: t("Why"), cell: (lane) => whyThrottled(lane) },
+          { head: "Why", cell: (lane) => whyThrottled(lane) },
           menuColumn(
             ({ lane }: LaneLine) => lane,
             (lane) => laneActions(lane, query.again),
@@ -150,10 +128,13 @@ export function ThrottledLanesPanel() {
 
 function whyThrottled({ paused, running, concurrency, rate: limit, rateOpensAt }: LaneLine) {
   if (paused) return <State state="paused" />;
-  if (concurrency !== null && running >= concurrency)
-    return t("{running} of {concurrency} run", { running, concurrency });
+  if (concurrency !== null && running >= concurrency) return `${running} of ${concurrency} run`;
   if (limit === null || rateOpensAt === null) return dash;
-  return <>{rich("{limit} is used; next {when}", { limit: rate(limit), when: <Ago at={rateOpensAt} /> })}</>;
+  return (
+    <>
+      {rate(limit)} is used; next <Ago at={rateOpensAt} />
+    </>
+  );
 }
 
 export function LanesPanel() {
@@ -166,16 +147,12 @@ export function LanesPanel() {
   );
   return (
     <Panel
-      title={t("Lanes")}
-      note={
-        queue === null
-          ? t("jobs of one queue that share a key and its limits")
-          : t("of {queue} alone", { queue })
-      }
+      title="Lanes"
+      note={queue === null ? "jobs of one queue that share a key and its limits" : `of ${queue} alone`}
       tools={
         queue !== null && (
-          <a class="button small" href={href("/limits")} aria-label={t("Lanes of all queues")}>
-            {t("All queues")}
+          <a class="button small" href={href("/limits")} aria-label="Lanes of all queues">
+            All queues
           </a>
         )
       }
@@ -184,21 +161,21 @@ export function LanesPanel() {
         query={query}
         rows={({ lanes }) => lanes}
         rowKey={({ queue, lane }: LaneLine) => `${queue} ${lane}`}
-        // Of several pages one alone would be in order.
+        // Sorting one of several pages would mislead.
         sort={({ cursor: next }) => (next === null && cursor.value === null ? "sort-lanes" : undefined)}
         empty={{
           icon: "limits",
-          title: t("No lane is in use"),
+          title: "No lanes in use",
           text: (
             <>
-              <p>{t("Give a job a lane, and no tenant waits behind another:")}</p>
+              <p>Give jobs a lane so that tenants do not wait for each other:</p>
               <pre class="code">{`defineJob({ name: "sync", lane: (input) => input.tenant,\n  lanes: { concurrency: 2 }, … });`}</pre>
             </>
           ),
         }}
         columns={[
           {
-            head: t("Lane"),
+            head: "Lane",
             by: ({ lane }) => lane,
             cell: (lane) => (
               <>
@@ -214,39 +191,39 @@ export function LanesPanel() {
             ),
           },
           {
-            head: t("Waiting"),
+            head: "Waiting",
             by: ({ waiting }) => waiting,
             num: true,
             cell: ({ waiting }) => <Count of={waiting} />,
           },
           {
-            head: t("Running"),
+            head: "Running",
             by: ({ running }) => running,
             num: true,
             class: "nowrap",
             cell: ({ running, concurrency }) => (
               <>
                 {running}{" "}
-                {concurrency !== null && <Gauge used={running} of={concurrency} label={t("Concurrency")} />}
+                {concurrency !== null && <Gauge used={running} of={concurrency} label="Concurrency" />}
               </>
             ),
           },
           {
-            head: t("Concurrency"),
+            head: "Concurrency",
             by: ({ concurrency }) => concurrency,
             num: true,
             from: "medium",
             cell: ({ concurrency }) => concurrency ?? dash,
           },
           {
-            head: t("Rate"),
+            head: "Rate",
             num: true,
             from: "medium",
             class: "nowrap",
             cell: (lane) => (lane.rate === null ? dash : rate(lane.rate)),
           },
           {
-            head: t("Weight"),
+            head: "Weight",
             by: ({ weight }) => weight,
             num: true,
             from: "medium",

@@ -1,23 +1,27 @@
-// How much of its limits each queue uses, and who holds them.
+// Queue limits over the cluster: usage and holders.
 import type { JobLine, JobList, LimitUse } from "../../../src/dashboard/api/contract.ts";
 import { Bars } from "../charts/bars.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { href } from "../data/router.ts";
 import type { Action } from "../kit/actions.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
-import { clockTime, number, rate, rateOf, rateWords, shortId } from "../kit/format.ts";
-import { Field, openForm } from "../kit/forms.tsx";
+import { InfoDialog, showDialog } from "../kit/dialogs.tsx";
+import { clockTime, number, rate, shortId } from "../kit/format.ts";
+import { openForm } from "../kit/forms.tsx";
 import { Ago, Count, dash, Gauge, nameClass } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { Listing, menuColumn } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
-import { temporaryLimitChanges, refreshingLimits, DurationField, durationOf } from "./temporary-limit.tsx";
+import {
+  temporaryLimitChanges,
+  durationOf,
+  DurationField,
+  LimitFields,
+  limitsOf,
+  refreshingLimits,
+} from "./temporary-limit.tsx";
 
 type QueueUse = LimitUse["queues"][number];
 
-/** Queues with a limit over the cluster: how far it is used, and who uses it. */
 export function QueueLimitsPanel() {
   const query = useQuery(
     `use ${temporaryLimitChanges.value}`,
@@ -25,7 +29,7 @@ export function QueueLimitsPanel() {
     { topic: "limits" },
   );
   return (
-    <Panel title={t("Queue limits")} note={t("over the whole cluster; the last 15 minutes by the minute")}>
+    <Panel title="Queue limits" note="over the whole cluster; the last 15 minutes by the minute">
       <Listing
         query={query}
         rows={({ queues }) => queues}
@@ -33,13 +37,13 @@ export function QueueLimitsPanel() {
         sort="sort-queues"
         empty={{
           icon: "limits",
-          title: t("No queue has a limit"),
+          title: "No queue limits",
           brief: true,
-          text: <p>{t("Give one a concurrency or a rate in its settings: it holds over all processes.")}</p>,
+          text: <p>Set a concurrency or a rate in a queue's settings. It applies over all processes.</p>,
         }}
         columns={[
           {
-            head: t("Queue"),
+            head: "Queue",
             by: ({ name }) => name,
             cell: ({ name }) => (
               <a class={nameClass(name)} href={href(`/queues/${name}`)}>
@@ -48,7 +52,7 @@ export function QueueLimitsPanel() {
             ),
           },
           {
-            head: t("Waiting"),
+            head: "Waiting",
             by: ({ waiting }) => waiting,
             num: true,
             from: "medium",
@@ -59,7 +63,7 @@ export function QueueLimitsPanel() {
             ),
           },
           {
-            head: t("Running"),
+            head: "Running",
             by: ({ running }) => running,
             num: true,
             class: "nowrap",
@@ -68,16 +72,13 @@ export function QueueLimitsPanel() {
                 number(running)
               ) : (
                 <>
-                  {t("{running} of {concurrency}", {
-                    running: number(running),
-                    concurrency: number(concurrency),
-                  })}{" "}
-                  <Gauge used={running} of={concurrency} label={t("Concurrency")} />
+                  {number(running)} of {number(concurrency)}{" "}
+                  <Gauge used={running} of={concurrency} label="Concurrency" />
                 </>
               ),
           },
           {
-            head: t("Rate"),
+            head: "Rate",
             by: ({ rate: known, started }) => (known === null ? null : (started ?? 0) / known.limit),
             num: true,
             class: "nowrap",
@@ -85,17 +86,19 @@ export function QueueLimitsPanel() {
               if (queue.rate === null) return dash;
               return (
                 <>
-                  {t("{started} of {rate}", { started: number(queue.started ?? 0), rate: rate(queue.rate) })}{" "}
-                  <Gauge used={queue.started ?? 0} of={queue.rate.limit} label={t("Starts in the window")} />
+                  {number(queue.started ?? 0)} of {rate(queue.rate)}{" "}
+                  <Gauge used={queue.started ?? 0} of={queue.rate.limit} label="Starts in the window" />
                   {queue.opensAt !== null && (
-                    <span class="sub">{rich("next {when}", { when: <Ago at={queue.opensAt} /> })}</span>
+                    <span class="sub">
+                      next <Ago at={queue.opensAt} />
+                    </span>
                   )}
                 </>
               );
             },
           },
           {
-            head: t("Used"),
+            head: "Used",
             from: "medium",
             cell: (queue) => <UseBars queue={queue} at={query.data?.at ?? []} />,
           },
@@ -103,7 +106,7 @@ export function QueueLimitsPanel() {
             ({ name }: QueueUse) => name,
             (queue) => [
               {
-                verb: t("Change"),
+                verb: "Change",
                 needs: "queues:set",
                 icon: "gear",
                 press: () => queueForm(queue, refreshingLimits(query.again)),
@@ -117,12 +120,12 @@ export function QueueLimitsPanel() {
   );
 }
 
-/** By the minute, of what there was to be used; a minute that nobody measured is empty. */
+/** Usage per minute; unmeasured minutes are empty. */
 function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
   const [then, of, label] =
     queue.concurrency === null
-      ? [queue.startedThen, queue.rate?.limit ?? 1, t("Starts in the window")]
-      : [queue.runningThen, queue.concurrency, t("Running")];
+      ? [queue.startedThen, queue.rate?.limit ?? 1, "Starts in the window"]
+      : [queue.runningThen, queue.concurrency, "Running"];
   if (then.every((n) => n === null)) return dash;
   return (
     <Bars
@@ -139,49 +142,36 @@ function UseBars({ queue, at }: { queue: QueueUse; at: readonly number[] }) {
 
 function queueForm(queue: QueueUse, again: () => void): void {
   openForm({
-    title: t("Limits of {name}", { name: queue.name }),
-    verb: t("Save"),
+    title: `Limits of ${queue.name}`,
+    verb: "Save",
     then: again,
     body: (
       <>
-        <p class="muted">{t("Empty is no limit. It takes effect in every process within seconds.")}</p>
+        <p class="muted">Empty means no limit. Takes effect in every process within seconds.</p>
         <div class="grid two">
-          <Field
-            label={t("Concurrency over the cluster")}
-            name="concurrency"
-            inputMode="numeric"
-            defaultValue={queue.concurrency ?? ""}
-            placeholder={t("unlimited")}
-          />
-          <Field
-            label={t("Rate")}
-            name="rate"
-            defaultValue={queue.rate === null ? "" : rateWords(queue.rate)}
-            placeholder="100 per 1m"
-          />
+          <LimitFields of={queue} />
           <DurationField />
         </div>
       </>
     ),
     run: async (fields) => {
       await send("PATCH", `/queues/${seg(queue.name)}`, {
-        concurrency: fields.number("concurrency") ?? null,
-        rate: rateOf(fields.text("rate")),
+        ...limitsOf(fields),
         ...durationOf(fields),
       });
-      return t("The limits hold in every process.");
+      return "Limits saved";
     },
   });
 }
 
-/** The jobs that run under a limit now. */
+/** Running jobs that count against a limit. */
 export function holdersOf(queue: string, lane: string | null): Action {
   return {
-    verb: t("Holders"),
+    verb: "Holders",
     needs: "view",
     icon: "jobs",
     press: () =>
-      showDialog(t("Holders of {lane}", { lane: lane ?? queue }), (close) => (
+      showDialog(`Holders of ${lane ?? queue}`, (close) => (
         <Holders queue={queue} lane={lane} close={close} />
       )),
   };
@@ -194,41 +184,31 @@ function Holders({ queue, lane, close }: { queue: string; lane: string | null; c
     { sign: "overview" },
   );
   return (
-    <>
-      <header>
-        <h2>{t("Holders of {lane}", { lane: lane ?? queue })}</h2>
-      </header>
-      <div class="content">
-        <Listing
-          query={query}
-          rows={({ jobs }) => jobs}
-          rowKey={({ id }: JobLine) => id}
-          empty={{ icon: "check", title: t("Nobody holds it"), text: <p>{t("No job of it runs now.")}</p> }}
-          columns={[
-            {
-              head: t("Job"),
-              cell: ({ id, name }) => (
-                <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
-                  {name} <span class="mono muted">{shortId(id)}</span>
-                </a>
-              ),
-            },
-            { head: t("Lane"), from: "medium", cell: ({ lane: of }) => of ?? dash },
-            {
-              head: t("Worker"),
-              class: "mono muted",
-              from: "medium",
-              cell: ({ workerId }) => shortId(workerId ?? "—"),
-            },
-            { head: t("Running for"), num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
-          ]}
-        />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          {t("Close")}
-        </button>
-      </footer>
-    </>
+    <InfoDialog title={`Holders of ${lane ?? queue}`} close={close}>
+      <Listing
+        query={query}
+        rows={({ jobs }) => jobs}
+        rowKey={({ id }: JobLine) => id}
+        empty={{ icon: "check", title: "No holders", text: <p>No job runs under this limit.</p> }}
+        columns={[
+          {
+            head: "Job",
+            cell: ({ id, name }) => (
+              <a class="main-link" href={href(`/jobs/${id}`)} onClick={close}>
+                {name} <span class="mono muted">{shortId(id)}</span>
+              </a>
+            ),
+          },
+          { head: "Lane", from: "medium", cell: ({ lane: of }) => of ?? dash },
+          {
+            head: "Worker",
+            class: "mono muted",
+            from: "medium",
+            cell: ({ workerId }) => shortId(workerId ?? "—"),
+          },
+          { head: "Running for", num: true, cell: ({ startedAt }) => <Ago at={startedAt} /> },
+        ]}
+      />
+    </InfoDialog>
   );
 }

@@ -1,4 +1,4 @@
-// Limits that go back by themselves.
+// Temporary limits, with their end and the values they revert to.
 import type { OverrideLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -7,10 +7,9 @@ import { rate } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { Panel } from "../kit/panels.tsx";
 import { actionsColumn, Listing } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { temporaryLimitChanges, refreshingLimits } from "./temporary-limit.tsx";
 
-/** Limits that go back by themselves. Nothing is shown where there are none. */
+/** Hidden without temporary limits. */
 export function TemporaryLimitsPanel() {
   const query = useQuery(
     `overrides ${temporaryLimitChanges.value}`,
@@ -19,7 +18,7 @@ export function TemporaryLimitsPanel() {
   );
   if (query.data === null || query.data.overrides.length === 0) return null;
   return (
-    <Panel title={t("For a while")} note={t("these go back by themselves")}>
+    <Panel title="Temporary limits" note="revert by themselves">
       <Listing
         query={query}
         rows={({ overrides }) => overrides}
@@ -27,7 +26,7 @@ export function TemporaryLimitsPanel() {
         empty={{ icon: "check", title: "", text: null }}
         columns={[
           {
-            head: t("Limit"),
+            head: "Limit",
             cell: ({ kind, name, lane }) => (
               <>
                 <b>{lane ?? name}</b> <span class="tag">{kindWords[kind]}</span>
@@ -36,21 +35,21 @@ export function TemporaryLimitsPanel() {
             ),
           },
           {
-            head: t("Goes back to"),
+            head: "Reverts to",
             class: "mono",
             style: { maxWidth: "420px" },
-            cell: ({ back }) => (back === null ? t("not there") : backInWords(back)),
+            cell: ({ back }) => (back === null ? "not there" : backInWords(back)),
           },
-          { head: t("Ends"), num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
+          { head: "Ends", num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
           actionsColumn(({ kind, name, lane }: OverrideLine) => (
             <Do
-              verb={t("End now")}
+              verb="End now"
               on={lane ?? name}
               needs={kind === "queue" ? "queues:set" : "limits:set"}
               run={() =>
                 send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
               }
-              done={t("Back to what was there before.")}
+              done="Previous limit restored"
               then={refreshingLimits(query.again)}
             />
           )),
@@ -68,7 +67,7 @@ function backInWords(back: Readonly<Record<string, unknown>>): string {
 }
 
 function shownLimit(key: string, value: unknown, back: Readonly<Record<string, unknown>>): string {
-  if (value === null) return t("none");
+  if (value === null) return "none";
   if (typeof value === "object" && "perMs" in value) return rate(value as { limit: number; perMs: number });
   if (key === "limit" && typeof back["perMs"] === "number")
     return rate({ limit: value as number, perMs: back["perMs"] });
@@ -76,7 +75,7 @@ function shownLimit(key: string, value: unknown, back: Readonly<Record<string, u
 }
 
 const kindWords: Readonly<Record<OverrideLine["kind"], string>> = {
-  queue: t("queue"),
-  lane: t("lane"),
-  budget: t("budget"),
+  queue: "queue",
+  lane: "lane",
+  budget: "budget",
 };

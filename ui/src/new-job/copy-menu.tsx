@@ -1,4 +1,4 @@
-// The menu that copies a job as text: to see it in a terminal, or to enqueue one like it.
+// The menu that copies a job as text: a command that shows it, or one that enqueues a copy.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
@@ -6,7 +6,6 @@ import { Menu } from "../kit/menu.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { page } from "../data/page-settings.ts";
 import { commandSnippet, curlSnippet, typescriptSnippet } from "./snippets.ts";
-import { t } from "../language/translation.ts";
 
 interface Form {
   readonly name: string;
@@ -15,12 +14,12 @@ interface Form {
 }
 
 const see: Form = {
-  name: t("Command to see it"),
+  name: "Command to see it",
   hint: "holdfast jobs show",
   text: ({ id }) => commandOf("list", { ids: [id] }),
 };
 const likeIt: readonly Form[] = [
-  { name: t("CLI command"), hint: "holdfast enqueue", text: commandSnippet },
+  { name: "CLI command", hint: "holdfast enqueue", text: commandSnippet },
   {
     name: "curl",
     hint: "POST /api/v1/jobs",
@@ -38,7 +37,7 @@ export function CopyMenu({ job }: { job: JobDetail }) {
       role="menuitem"
       tabIndex={-1}
       onClick={choose(() => {
-        const said = masked ? t("Copied. Its first line says what must be filled in.") : undefined;
+        const said = masked ? "Copied. Fill in what its first line says." : undefined;
         void copy(text(job), name === see.name ? undefined : said);
       })}
     >
@@ -47,19 +46,19 @@ export function CopyMenu({ job }: { job: JobDetail }) {
   );
   return (
     <Menu
-      label={t("Copy as")}
+      label="Copy as"
       looks="button quiet small"
       button={
         <>
-          <Icon name="copy" size={13} /> {t("Copy as…")}
+          <Icon name="copy" size={13} /> Copy as…
         </>
       }
     >
       {(choose) => (
         <>
           {item(see, choose)}
-          <div role="group" aria-label={t("To enqueue one like it")}>
-            <span aria-hidden="true">{t("To enqueue one like it")}</span>
+          <div role="group" aria-label="To enqueue one like it">
+            <span aria-hidden="true">To enqueue one like it</span>
             {likeIt.map((form) => item(form, choose))}
           </div>
         </>

@@ -1,7 +1,6 @@
-// A new job, or a copy of one with its input to be edited first. The dialog itself is fetched when it is first asked for.
+// The dialog for a new job, or a copy with its input. Loaded when it is first opened.
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 
 export interface Start {
   readonly name?: string;
@@ -9,7 +8,7 @@ export interface Start {
   readonly lane?: string | null;
   readonly priority?: number;
   readonly input?: string | null;
-  /** There is an input, which this person may not see. */
+  /** The input exists but the viewer may not see it. */
   readonly payloadHidden?: boolean;
   readonly masked?: JobDetail["masked"];
 }
@@ -17,13 +16,13 @@ export interface Start {
 let fetching = false;
 
 export function enqueueDialog(start: Start): void {
-  // Pressed twice is one dialog.
+  // A double click opens one dialog.
   if (fetching) return;
   fetching = true;
   import("./new-job-dialog.tsx")
     .then(
       ({ newJobDialog }) => newJobDialog(start),
-      () => toast(t("The dialog could not be loaded. Try again."), "bad"),
+      () => toast("The dialog could not be loaded. Try again.", "bad"),
     )
     .finally(() => (fetching = false));
 }

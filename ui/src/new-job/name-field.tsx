@@ -1,10 +1,9 @@
-// The name of a kind, with those that are known to choose from.
+// The job name, with suggestions.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { JobFacets, KindList } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { count } from "../kit/format.ts";
-import { t } from "../language/translation.ts";
 
 interface Known {
   readonly name: string;
@@ -13,7 +12,7 @@ interface Known {
 
 const few = 8;
 
-/** `chosen` follows when a name is whole: taken from the list, known, or left. */
+/** `chosen` is called when the name is complete: selected, known, or left. */
 export function NameField({ start, chosen }: { start: string; chosen: Signal<string> }) {
   const known = useSignal<readonly Known[]>([]);
   const typed = useSignal(start);
@@ -23,7 +22,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   const choose = (): void => {
     if (known.value.some(({ name }) => name === typed.value)) chosen.value = typed.value;
   };
-  // It may be typed before it is known.
+  // Typed before the suggestions have loaded.
   useEffect(() => {
     void kinds().then((found) => {
       known.value = found;
@@ -45,7 +44,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   };
   return (
     <div class="field combo">
-      <label for="kind-name">{t("Name")}</label>
+      <label for="kind-name">Name</label>
       <input
         ref={input}
         id="kind-name"
@@ -86,7 +85,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
           event.stopPropagation();
         }}
       />
-      <ul id="kind-names" role="listbox" aria-label={t("Known kinds")} hidden={!shown}>
+      <ul id="kind-names" role="listbox" aria-label="Suggestions" hidden={!shown}>
         {fits.map(({ name, hint }, i) => (
           <li
             key={name}
@@ -108,7 +107,7 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
   );
 }
 
-/** Those of which there are jobs, the most frequent first, and then those that workers serve. */
+/** Names with jobs, most frequent first, then names that workers serve. */
 async function kinds(): Promise<readonly Known[]> {
   const [facets, list] = await Promise.all([
     get<JobFacets>("/jobs/facets").catch(() => null),
@@ -117,6 +116,6 @@ async function kinds(): Promise<readonly Known[]> {
   const known = new Map<string, Known>();
   for (const one of facets?.names ?? []) known.set(one.value, { name: one.value, hint: count(one) });
   for (const { name } of list?.kinds ?? [])
-    if (!known.has(name)) known.set(name, { name, hint: t("no job yet") });
+    if (!known.has(name)) known.set(name, { name, hint: "no job yet" });
   return [...known.values()];
 }

@@ -1,4 +1,4 @@
-// The dialog for a new job: its kind, its input (json-input.tsx), and what else it is to have. The input is text all the way to the server, so that nothing of it is lost on the way.
+// The dialog for a new job: name, input (json-input.tsx) and options. The input stays text on its way to the server.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
@@ -14,10 +14,9 @@ import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
 import { type RecentInput, recentInputs } from "./recent-inputs.ts";
 import { go } from "../data/router.ts";
 import { type Draft, JsonInput, useDraft, useSending, written } from "../json/json-input.tsx";
-import { t } from "../language/translation.ts";
 
 export function newJobDialog(start: Start): void {
-  showDialog(t("New job"), (close) => <NewJob start={start} close={close} />, "new-job");
+  showDialog("New job", (close) => <NewJob start={start} close={close} />, "new-job");
 }
 
 function NewJob({ start, close }: { start: Start; close: () => void }) {
@@ -37,20 +36,16 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
 
   const { form, wrong, onSubmit } = useSending(draft, {
     send: async (fields) => ({ said: await enqueue(new Fields(fields), draft) }),
-    misfit: t("The input does not fit the schema of this kind. Nothing was enqueued."),
+    misfit: "The input does not match the job's schema. Not enqueued.",
     close,
   });
 
   const computed = (what: "unique" | "lane"): string =>
-    kind.value?.[what] === true
-      ? kind.value.here
-        ? t("from the input")
-        : t("needed for this kind")
-      : t("none");
+    kind.value?.[what] === true ? (kind.value.here ? "from the input" : "needed for this kind") : "none";
   return (
     <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
       <header>
-        <h2>{t("New job")}</h2>
+        <h2>New job</h2>
       </header>
       <div class="content">
         <NameField start={start.name ?? ""} chosen={name} />
@@ -65,39 +60,27 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
           }}
         />
         {start.payloadHidden === true && (
-          <div class="banner warn">
-            {t("You may not see the input of the job that you copy: put one in.")}
-          </div>
+          <div class="banner warn">You do not have permission to see the copied job's input. Enter one.</div>
         )}
-        <JsonInput draft={draft} of={kind.value} what={t("input")} undone="enqueued" />
+        <JsonInput draft={draft} of={kind.value} what="input" undone="enqueued" />
         <div class="grid two">
           <Field
-            label={t("Queue")}
+            label="Queue"
             name="queue"
-            placeholder={kind.value?.queue ?? t("default")}
+            placeholder={kind.value?.queue ?? "default"}
             defaultValue={start.queue ?? ""}
           />
-          <Field label={t("Delay")} name="delay" placeholder={t("none, or 5m")} />
+          <Field label="Delay" name="delay" placeholder="none, or 5m" />
           <Field
-            label={t("Priority")}
+            label="Priority"
             name="priority"
             inputMode="numeric"
             placeholder="0"
             defaultValue={start.priority === 0 ? "" : (start.priority ?? "")}
           />
-          <Field
-            label={t("Attempts")}
-            name="attempts"
-            inputMode="numeric"
-            placeholder={t("as its kind has")}
-          />
-          <Field label={t("Unique key")} name="key" placeholder={computed("unique")} />
-          <Field
-            label={t("Lane")}
-            name="lane"
-            placeholder={computed("lane")}
-            defaultValue={start.lane ?? ""}
-          />
+          <Field label="Attempts" name="attempts" inputMode="numeric" placeholder="default of the job" />
+          <Field label="Unique key" name="key" placeholder={computed("unique")} />
+          <Field label="Lane" name="lane" placeholder={computed("lane")} defaultValue={start.lane ?? ""} />
         </div>
       </div>
       {wrong !== null && (
@@ -105,12 +88,12 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
           {wrong}
         </div>
       )}
-      <DialogButtons verb={t("Enqueue")} danger={false} close={close} />
+      <DialogButtons verb="Enqueue" danger={false} close={close} />
     </form>
   );
 }
 
-/** What is known of a kind, and what its jobs were lately given. A name that nobody knows is none the worse. */
+/** The schema and recent inputs of a name. An unknown name has none. */
 async function learn(
   name: string,
   ended: AbortSignal,
@@ -123,7 +106,7 @@ async function learn(
       const answer = await question;
       if (!ended.aborted) into.value = answer;
     } catch {
-      // Then without.
+      // The form works without it.
     }
   };
   await Promise.all([
@@ -132,13 +115,13 @@ async function learn(
   ]);
 }
 
-/** @throws Error that says what is wrong; ApiFailure with what the schema found. */
+/** @throws Error for an invalid form; ApiFailure with the schema's issues */
 async function enqueue(fields: Fields, draft: Draft): Promise<string> {
   const name = fields.text("name");
-  if (name === undefined) throw new Error(t("Which kind of job? Put its name in."));
-  const input = written(draft, t("The input is not JSON."));
+  if (name === undefined) throw new Error("Enter a job name.");
+  const input = written(draft, "The input is not valid JSON.");
   if (stillMasked(input, draft.marks.value).length > 0)
-    throw new Error(t("Nothing was enqueued: a part of the input is redacted."));
+    throw new Error("Not enqueued: part of the input is redacted.");
   const options = {
     queue: fields.text("queue"),
     delay: fields.text("delay"),
@@ -151,20 +134,20 @@ async function enqueue(fields: Fields, draft: Draft): Promise<string> {
   const response = await call("/jobs", { method: "POST", json });
   const { status, id } = (await response.json()) as { status: string; id: string };
   go(`/jobs/${id}`);
-  return status === "enqueued" ? t("Enqueued.") : t("Not enqueued again: {status}.", { status });
+  return status === "enqueued" ? "Enqueued" : `Not enqueued: ${status}`;
 }
 
 function Recent({ list, take }: { list: readonly RecentInput[]; take: (one: RecentInput) => void }) {
   if (list.length === 0) return null;
   return (
     <div class="field">
-      <span id="recent-inputs">{t("Recent inputs")}</span>
+      <span id="recent-inputs">Recent inputs</span>
       <ul class="recent" aria-labelledby="recent-inputs">
         {list.map((one) => (
           <li key={one.id}>
-            <button type="button" onClick={() => take(one)} title={t("Take this input")}>
+            <button type="button" onClick={() => take(one)} title="Use this input">
               <span class="mono clip">{compact(readJson(one.input ?? "null")).slice(0, 400)}</span>
-              {one.masked.length > 0 && <span class="tag warn">{t("redacted")}</span>}
+              {one.masked.length > 0 && <span class="tag warn">redacted</span>}
               <JobStateOf job={one} />
               <span class="muted small">
                 <Ago at={one.createdAt} />

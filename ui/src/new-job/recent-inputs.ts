@@ -1,4 +1,4 @@
-// What jobs of a kind were lately given, for one more. It costs one list, and at most eight jobs by their ids.
+// Recent inputs of a name. Costs one list and at most eight jobs by id.
 import type { JobDetail, JobLine, JobList } from "../../../src/dashboard/api/contract.ts";
 
 export type RecentInput = Pick<
@@ -11,7 +11,7 @@ const asked = 8;
 const shown = 5;
 const mostBytes = 65_536;
 
-/** Those worth a look: of lines that show the whole input each once. Large inputs are no help in a form. */
+/** Jobs worth reading: distinct previews of small inputs. */
 export function candidates(jobs: readonly JobLine[]): readonly JobLine[] {
   const met = new Set<string>();
   const kept = jobs.filter(({ id, preview, inputBytes }) => {
@@ -22,7 +22,7 @@ export function candidates(jobs: readonly JobLine[]): readonly JobLine[] {
   return kept.slice(0, asked);
 }
 
-/** The newest ones that differ. What is redacted at the same places looks the same, and is. */
+/** The newest distinct inputs. Inputs with the same masks may be equal or not; one is enough. */
 export function distinct(jobs: readonly RecentInput[]): readonly RecentInput[] {
   const met = new Set<string>();
   return jobs
@@ -44,7 +44,7 @@ export async function recentInputs(
   const { jobs } = await ask<JobList>("/jobs", { name, limit: looked }, signal);
   const details = await Promise.all(
     candidates(jobs).map(({ id }) =>
-      // One that was deleted meanwhile is left out.
+      // Deleted meanwhile.
       ask<JobDetail>(`/jobs/${id}`, {}, signal).catch(() => null),
     ),
   );

@@ -1,13 +1,11 @@
-// A job as text that enqueues one like it: in a terminal, over HTTP, in a program. Pure: the page's address is handed in.
-//
-// What a person may not see, or was redacted, is never copied as if it were real: a word stands there that no JSON and no
-// program takes, so that the text does nothing before it is filled in.
+// A job as text that enqueues a copy: for a terminal, HTTP, or a program. Pure: the page's address is passed in. Values
+// that the viewer may not see become a word that neither JSON nor a program accepts, so the text does nothing until it
+// is filled in.
 import { losesDigits } from "../../../src/values/exact-numbers.ts";
 import type { JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { compact, enqueueBody, type JsonNode, pretty, readJson, replaced } from "../json/json-text.ts";
 import { MASK } from "../json/redaction-masks.ts";
-import { quoted } from "../language/shell-quoting.ts";
-import { t } from "../language/translation.ts";
+import { quoted } from "../text/shell-quoting.ts";
 
 export type SnippetJob = Pick<
   JobDetail,
@@ -26,9 +24,9 @@ export type SnippetJob = Pick<
   | "payloadHidden"
 >;
 
-/** Bytes; more does not fit into one argument of a command (128 KiB on Linux). */
+/** Bytes; Linux limits one argument to 128 KiB. */
 const mostInArgument = 100_000;
-/** As src/jobs/transition.ts has it, which does not fit into a page; a test compares. */
+/** The default in src/jobs/transition.ts, which the page cannot import; a test compares them. */
 export const USUAL_ATTEMPTS = 5;
 
 /** `holdfast enqueue …` */
@@ -38,28 +36,25 @@ export function commandSnippet(job: SnippetJob): string {
   for (const [option, value] of Object.entries(optionsOf(job))) {
     const text = option === "timeout" || option === "deadline" ? `${value}ms` : String(value);
     if (text.includes("\0") || !text.isWellFormed())
-      notes.push(t("Its {option} has signs that no command line can hold, and is left out.", { option }));
-    // What begins with a dash would be an option.
+      notes.push(`Its ${option} has characters that no command line can hold and is left out.`);
+    // A value that begins with a dash would be parsed as an option.
     else words.push(...(text.startsWith("-") ? [`--${option}=${text}`] : [`--${option}`, text]));
   }
   const input = compact(inputOf(job));
   const command = (last: string): string =>
     ["holdfast", "enqueue", quoted(job.name), last, ...words.map(quoted)].join(" ");
   if (isLarge(input)) return shell(notes, `${command("-")} ${hereText(input)}`);
-  // JSON may begin with a blank; an argument may not begin with a dash.
+  // JSON may begin with a space; an argument may not begin with a dash.
   return shell(notes, command(quoted(input.startsWith("-") ? ` ${input}` : input)));
 }
 
-/** `curl …`, against the API of this dashboard. The token is never in it. */
+/** `curl …` for this dashboard's API, without the token. */
 export function curlSnippet(
   job: SnippetJob,
   { api, auth }: { readonly api: string; readonly auth: "token" | "page" },
 ): string {
   const notes = notesOf(job);
-  if (auth === "page")
-    notes.push(
-      t("This dashboard is behind a sign-in of its own. Add the cookie or header that it asks for."),
-    );
+  if (auth === "page") notes.push("This dashboard has its own sign-in. Add its cookie or header.");
   const body = enqueueBody(job.name, compact(inputOf(job)), optionsOf(job));
   const lines = [
     `curl -X POST ${quoted(`${api}/jobs`)}`,
@@ -75,7 +70,7 @@ export function typescriptSnippet(job: SnippetJob): string {
   const notes = notesOf(job);
   const input = inputOf(job);
   if (/\d/.test(job.input ?? "") && hasLongNumbers(input))
-    notes.push(t("JSON.rawJSON keeps digits that a number of JavaScript cannot hold."));
+    notes.push("JSON.rawJSON keeps digits that a JavaScript number cannot hold.");
   const options: JsonNode = {
     kind: "object",
     members: Object.entries(optionsOf(job)).map(([option, value]) => [
@@ -85,13 +80,10 @@ export function typescriptSnippet(job: SnippetJob): string {
   };
   const given = [JSON.stringify(job.name), pretty(input, program, 80)];
   if (options.members.length > 0) given.push(pretty(options, program, 80));
-  return [
-    ...notes.map((note) => `// ${note}`),
-    t("await hf.enqueue({given});", { given: given.join(", ") }),
-  ].join("\n");
+  return [...notes.map((note) => `// ${note}`), `await hf.enqueue(${given.join(", ")});`].join("\n");
 }
 
-/** What differs from what a job has if nobody says anything. When it is due is not copied. */
+/** Options that differ from the defaults, without the due time. */
 function optionsOf(job: SnippetJob): Record<string, string | number> {
   const { queue, priority, maxAttempts, timeoutMs, deadlineAt, key, lane, context } = job;
   const options: Record<string, string | number> = {};
@@ -111,27 +103,25 @@ function inputOf({ input, masked, payloadHidden }: SnippetJob): JsonNode {
   return replaced(readJson(input), masked, { kind: "scalar", text: "REDACTED" });
 }
 
-/**
- * What must be known before this is used. Letters, digits and full stops alone: a shell that takes no comments (zsh, where one
- * types) would run what is in them.
- */
+/** Notes for the reader, in letters, digits and full stops only: interactive zsh has no comments and would run them. */
 function notesOf({ masked, payloadHidden, context }: SnippetJob): string[] {
   const notes: string[] = [];
-  if (payloadHidden) notes.push(t("You may not see the input of this job. Put it in place of INPUT."));
+  if (payloadHidden)
+    notes.push("You do not have permission to see the input of this job. Put it in place of INPUT.");
   else if (masked.length > 0) {
     const places = masked.slice(0, 8).map((place) => place.join(".").replaceAll(/[^\w.]/g, "_"));
     const named = places.filter((place) => place !== "").join(" and ");
     notes.push(
       named === ""
         ? masked.length > 8
-          ? t("Redacted here and more. Put the real values in place of REDACTED.")
-          : t("Redacted here. Put the real values in place of REDACTED.")
+          ? "Redacted here and more. Put the real values in place of REDACTED."
+          : "Redacted here. Put the real values in place of REDACTED."
         : masked.length > 8
-          ? t("Redacted here, {named} and more. Put the real values in place of REDACTED.", { named })
-          : t("Redacted here, {named}. Put the real values in place of REDACTED.", { named }),
+          ? `Redacted here, ${named} and more. Put the real values in place of REDACTED.`
+          : `Redacted here, ${named}. Put the real values in place of REDACTED.`,
     );
   }
-  if (context?.includes(MASK) === true) notes.push(t("Its context has a redacted part, and is left out."));
+  if (context?.includes(MASK) === true) notes.push("Its context is partly redacted and is left out.");
   return notes;
 }
 
@@ -143,13 +133,13 @@ function shell(notes: readonly string[], command: string): string {
   return [...notes.map((note) => `# ${note}`), command].join("\n");
 }
 
-/** The text is one line of JSON, so no line of it can be the end's. */
+/** The text is one line of JSON and cannot contain the delimiter. */
 function hereText(text: string): string {
   return `<<'END_OF_INPUT'\n${text}\nEND_OF_INPUT`;
 }
 
 const program = {
-  // A bare or quoted __proto__ would set the prototype.
+  // A __proto__ key would set the prototype.
   key: (key: string): string =>
     key === "__proto__" ? '["__proto__"]' : /^[A-Za-z_$][\w$]*$/.test(key) ? key : JSON.stringify(key),
   scalar: (text: string): string => (isLongNumber(text) ? `JSON.rawJSON(${JSON.stringify(text)})` : text),

@@ -1,21 +1,17 @@
-// Lines of the audit trail: of all that was done, or of one job; what can be taken back is, from here.
+// The audit trail, of everything or of one job.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { AuditLine } from "../../../src/dashboard/api/contract.ts";
-import { get, send } from "../data/api.ts";
-import { Act } from "../kit/actions.tsx";
-import { confirm } from "../kit/dialogs.tsx";
+import { get } from "../data/api.ts";
 import { Ago, JobLink } from "../kit/labels.tsx";
 import { Empty, Failure, Panel } from "../kit/panels.tsx";
-import { actionsColumn, type Column, Table } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
+import { type Column, Table } from "../kit/table.tsx";
 
-const columns = (again: () => void): Column<AuditLine>[] => [
-  { head: t("When"), class: "muted", cell: ({ at }) => <Ago at={at} /> },
-  { head: t("Who"), from: "medium", cell: ({ actor }) => actor },
+const columns: Column<AuditLine>[] = [
+  { head: "Time", class: "muted", cell: ({ at }) => <Ago at={at} /> },
+  { head: "Actor", from: "medium", cell: ({ actor }) => actor },
   {
-    head: t("What"),
+    head: "Action",
     cell: (line) => (
       <>
         <b>{line.action}</b>
@@ -23,13 +19,13 @@ const columns = (again: () => void): Column<AuditLine>[] => [
           {on(line)}
         </span>
         <span class="sub narrow-only">
-          {t("{outcome} by {actor}", { outcome: line.outcome, actor: line.actor })}
+          {line.outcome} by {line.actor}
         </span>
       </>
     ),
   },
   {
-    head: t("On"),
+    head: "Target",
     from: "medium",
     class: "mono clip",
     style: { maxWidth: "240px" },
@@ -37,7 +33,7 @@ const columns = (again: () => void): Column<AuditLine>[] => [
     cell: on,
   },
   {
-    head: t("Outcome"),
+    head: "Outcome",
     from: "medium",
     class: "clip",
     style: { maxWidth: "180px" },
@@ -45,47 +41,19 @@ const columns = (again: () => void): Column<AuditLine>[] => [
     cell: ({ outcome }) => outcome,
   },
   {
-    head: t("Details"),
+    head: "Details",
     from: "wide",
     class: "mono clip muted",
     style: { maxWidth: "240px" },
     title: ({ details }) => details ?? "",
     cell: ({ details }) => details,
   },
-  actionsColumn(({ id, action, target, undo, undoneBy }) =>
-    undo === null ? (
-      undoneBy !== null && <span class="muted">{t("undone")}</span>
-    ) : (
-      <Act
-        verb={t("Undo")}
-        on={`${action} ${target ?? ""}`}
-        needs={undo.permission}
-        title={undo.words}
-        press={() =>
-          confirm({
-            title: `${undo.words}?`,
-            text: (
-              <p>
-                {rich(
-                  "This takes {action} back, and is on the trail as well. If something else has been changed there since, nothing is done.",
-                  { action: <b>{action}</b> },
-                )}
-              </p>
-            ),
-            verb: t("Undo"),
-            run: () => send("POST", `/audit/${id}/undo`).then(again),
-            done: t("Done: {words}.", { words: undo.words }),
-          })
-        }
-      />
-    ),
-  ),
 ];
 
 function on({ target, action }: AuditLine) {
   if (target !== null && /^[0-9a-f-]{36}$/.test(target) && action.startsWith("jobs."))
     return <JobLink id={target}>{target}</JobLink>;
-  return action === "audit.undo" ? t("entry {target}", { target }) : target;
+  return target;
 }
 
 interface Page {
@@ -93,15 +61,13 @@ interface Page {
   readonly before: number | null;
 }
 
-/** What was done to one job. */
+/** The operator actions on one job. */
 export function JobEvents({ id }: { id: string }) {
   return (
-    <Panel title={t("Events")} note={t("what was done to this job by itself, and by whom; kept 90 days")}>
+    <Panel title="Events" note="operator actions on this job, kept for 90 days">
       <AuditTrail
         target={id}
-        empty={t(
-          "Nobody retried, cancelled, paused or changed this job from here. What is done to many at once is on the audit trail as one line.",
-        )}
+        empty="No operator has changed this job. A bulk action is one line on the audit trail."
       />
     </Panel>
   );
@@ -122,18 +88,18 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
     );
   };
   useEffect(() => load(null), [target]);
-  const shown = columns(() => load(null)).filter(({ cell }) => target === null || cell !== on);
+  const shown = columns.filter(({ cell }) => target === null || cell !== on);
   return (
     <>
       {error.value !== null && <Failure error={error.value} again={() => load(null)} />}
       {entries.value === null ? (
         error.value === null && (
           <div class="empty" role="status">
-            <p>{t("Loading…")}</p>
+            <p>Loading…</p>
           </div>
         )
       ) : entries.value.length === 0 ? (
-        <Empty icon="audit" title={t("Nothing was done yet")}>
+        <Empty icon="audit" title="No actions yet">
           <p>{empty}</p>
         </Empty>
       ) : (
@@ -143,7 +109,7 @@ export function AuditTrail({ target, empty }: { target: string | null; empty: st
         <footer>
           <span class="spring" />
           <button type="button" class="button small" onClick={() => load(before.value)}>
-            {t("Load more")}
+            Load more
           </button>
         </footer>
       )}

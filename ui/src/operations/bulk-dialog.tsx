@@ -1,5 +1,5 @@
-// Bulk actions: first what would happen (a dry run by the server), then doing it, at a rate if one is wished, with progress, a
-// rest and a way to stop. The server does it: the dialog can be closed, and Operations shows how far it is.
+// Bulk actions: a dry run on the server, then the action with an optional rate, progress, pause and stop. It runs on the
+// server, so the dialog can be closed; the Operations screen shows it.
 import type { ComponentChildren } from "preact";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -13,7 +13,7 @@ import type {
 import { Buttons } from "../kit/actions.tsx";
 import { get, send } from "../data/api.ts";
 import { askEdit, editInWords, passedOver } from "./job-edit.tsx";
-import { count, number, shortId } from "../kit/format.ts";
+import { count, number, plural, shortId } from "../kit/format.ts";
 import { inWords } from "../jobs/filter-words.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
@@ -24,18 +24,16 @@ import { DiffView } from "../code/diff-view.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Failure } from "../kit/panels.tsx";
 import { JobStateOf } from "../kit/labels.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
+import { ConfirmingWord, showDialog } from "../kit/dialogs.tsx";
 import { toast } from "../kit/toasts.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 export function mayDo(action: BulkVerb): boolean {
   return may(verbs[action].permission);
 }
 
 /**
- * Opens the dialog: a dry run, then the confirmation. `patch`: what a retry changes in the inputs first; `dead`: the jobs are
- * known to be dead, whether the filter says so or not.
+ * Opens the dialog with a dry run. `patch`: changes of the input before a retry. `dead`: all jobs are known to be
+ * dead.
  */
 export function startBulk(
   action: BulkVerb,
@@ -45,19 +43,17 @@ export function startBulk(
   dead = filter.state?.length === 1 && filter.state[0] === "dead",
 ): void {
   if (!mayDo(action)) {
-    toast(t("You may not do this to jobs here: {verb}.", { verb: verbs[action].verb }), "bad");
+    toast(`You do not have permission for this: ${verbs[action].verb}`, "bad");
     return;
   }
   const verb = verbOn(action, dead);
   const show = (change: EditJson | null): void =>
-    showDialog(t("{verb} jobs", { verb }), (close) => (
-      <Bulk {...{ action, verb, filter, change, patch, close, done }} />
-    ));
+    showDialog(`${verb} jobs`, (close) => <Bulk {...{ action, verb, filter, change, patch, close, done }} />);
   if (action === "edit") askEdit(`${verb} ${inWords(filter)}`, dead, show);
   else show(null);
 }
 
-/** What nothing brings back: jobs that are gone, and runs that end where they are, with nothing undone. */
+/** Actions that cannot be undone: deletion, and termination without compensation. */
 const irreversible: readonly BulkVerb[] = ["delete", "purge", "terminate"];
 
 function Bulk({
@@ -107,7 +103,7 @@ function Bulk({
     }
     if (closed.current) return;
     toast(
-      current.matched === 0 ? t("No job matched any more.") : `${verb}: ${outcomesInWords(current)}.`,
+      current.matched === 0 ? "No matching jobs" : `${verb}: ${outcomesInWords(current)}.`,
       current.state === "failed" ? "bad" : "good",
     );
     close();
@@ -127,7 +123,7 @@ function Bulk({
     }
     const rate = rateOf(perSecond.value);
     if (rate === "wrong") {
-      wrong.value = t("A rate is a whole number of jobs a second, or empty.");
+      wrong.value = "Enter a whole number of jobs per second, or leave the rate empty.";
       return;
     }
     error.value = null;
@@ -141,17 +137,20 @@ function Bulk({
       .catch((failure: unknown) => (error.value = failure as Error));
   };
 
-  const what = (): ComponentChildren => {
-    const said = { verb, jobs: <b>{inWords(filter)}</b> };
-    if (change !== null)
-      return rich("{verb} every one of: {jobs}, to {change}.", {
-        ...said,
-        change: <b>{editInWords(change)}</b>,
-      });
-    return patch === null
-      ? rich("{verb} every one of: {jobs}.", said)
-      : rich("{verb} every one of: {jobs}, with another input.", said);
-  };
+  const what = (): ComponentChildren => (
+    <>
+      {verb} all <b>{inWords(filter)}</b>
+      {change !== null ? (
+        <>
+          {" "}
+          to <b>{editInWords(change)}</b>
+        </>
+      ) : (
+        patch !== null && " with the changed input"
+      )}
+      .
+    </>
+  );
 
   return (
     <form
@@ -166,8 +165,8 @@ function Bulk({
           {matched === undefined || running.value !== null
             ? `${verb}…`
             : matched.more
-              ? t("{verb} {count} jobs?", { verb, count: count(matched) })
-              : t("{verb} {count, plural, one {# job} other {# jobs}}?", { verb, count: matched.count })}
+              ? `${verb} ${count(matched)} jobs?`
+              : `${verb} ${plural(matched.count, "job")}?`}
         </h2>
       </header>
       <div class="content">
@@ -182,17 +181,17 @@ function Bulk({
         {running.value !== null ? (
           <>
             <OperationProgress operation={running.value} />
-            <p class="muted small">{t("The server does it: this window can be closed.")}</p>
+            <p class="muted small">Runs on the server. You can close this window.</p>
           </>
         ) : dry.value === null ? (
-          <p class="muted">{t("Looking what that would be…")}</p>
+          <p class="muted">Loading the preview…</p>
         ) : (
           <>
             {dry.value.patched !== null ? (
               <Patched samples={dry.value.patched} />
             ) : (
               <>
-                <h3>{dry.value.samples.length === 0 ? t("Nothing matches now.") : t("For example")}</h3>
+                <h3>{dry.value.samples.length === 0 ? "No matches." : "For example"}</h3>
                 {dry.value.samples.length > 0 && (
                   <ul class="samples">
                     {dry.value.samples.map((job) => (
@@ -209,13 +208,13 @@ function Bulk({
             )}
             {action !== "edit" && (matched?.count ?? 0) > 1 && (
               <label class="field rate">
-                <span>{t("At most")}</span>
+                <span>At most</span>
                 <input
                   class="input"
                   inputMode="numeric"
                   autocomplete="off"
-                  placeholder={t("as fast as it goes")}
-                  aria-label={t("At most so many jobs a second")}
+                  placeholder="unlimited"
+                  aria-label="Maximum jobs per second"
                   value={perSecond.value}
                   aria-invalid={wrong.value !== null}
                   onInput={(event) => {
@@ -223,15 +222,10 @@ function Bulk({
                     wrong.value = null;
                   }}
                 />
-                <span>{t("a second")}</span>
+                <span>a second</span>
               </label>
             )}
-            {typed !== null && (
-              <label class="field">
-                <span>{rich("Type {typed} to confirm", { typed: <b class="mono">{typed}</b> })}</span>
-                <input ref={input} class="input" autocomplete="off" spellcheck={false} />
-              </label>
-            )}
+            {typed !== null && <ConfirmingWord word={typed} input={input} />}
           </>
         )}
       </div>
@@ -239,7 +233,7 @@ function Bulk({
         {running.value === null ? (
           <>
             <button type="button" class="button" onClick={close}>
-              {t("Not now")}
+              Not now
             </button>
             <button
               type="submit"
@@ -259,7 +253,7 @@ function Bulk({
                 done();
               }}
             >
-              {t("Close")}
+              Close
             </button>
             <Buttons of={steering(running.value, (next) => (running.value = next))} on="" />
           </>
@@ -267,41 +261,35 @@ function Bulk({
         <button
           type="button"
           class="button quiet aside"
-          title={t("The same in a terminal")}
+          title="The same in a terminal"
           onClick={() => void copy(commandOf(action, filter, change, rateOf(perSecond.value), patch))}
         >
-          <Icon name="copy" size={13} /> {t("Copy as command")}
+          <Icon name="copy" size={13} /> Copy as command
         </button>
       </footer>
     </form>
   );
 }
 
-/** What becomes of some inputs. */
+/** Examples of patched inputs. */
 function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
   const misfits = samples.filter(({ after }) => after === null).length;
   return (
     <>
       {misfits > 0 && (
         <div class="banner warn" role="status">
-          {t("The patch does not fit {misfits} of these {samples}: they stay dead, as they are.", {
-            misfits: number(misfits),
-            samples: number(samples.length),
-          })}
+          The patch does not apply to {number(misfits)} of these {number(samples.length)}. They stay dead and
+          unchanged.
         </div>
       )}
-      {samples.length === 0 && <h3>{t("Nothing matches now.")}</h3>}
+      {samples.length === 0 && <h3>No matches.</h3>}
       {samples.map(({ id, before, after }) => (
         <figure key={id} class="patched">
           <figcaption class="mono muted">{shortId(id)}</figcaption>
           {after === null ? (
-            <p class="muted">{t("The patch does not fit.")}</p>
+            <p class="muted">The patch does not apply.</p>
           ) : (
-            <DiffView
-              before={before}
-              after={after}
-              label={t("Input of {id}, before and after", { id: shortId(id) })}
-            />
+            <DiffView before={before} after={after} label={`Input of ${shortId(id)}, before and after`} />
           )}
         </figure>
       ))}
@@ -309,14 +297,14 @@ function Patched({ samples }: { samples: NonNullable<DryRun["patched"]> }) {
   );
 }
 
-/** "50" a second; null: no limit. */
+/** "50" per second; null: unlimited. */
 function rateOf(text: string): { limit: number; per: string } | null | "wrong" {
   if (text.trim() === "") return null;
   const limit = Number(text);
   return Number.isInteger(limit) && limit > 0 ? { limit, per: "1s" } : "wrong";
 }
 
-/** What an edit will leave as it is, as far as the dry run looked. */
+/** Jobs that an edit skips, as far as the dry run has read. */
 function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
   const left = Object.entries(outcomes ?? {}).filter(([outcome]) => outcome !== "edited");
   if (left.length === 0) return null;
@@ -325,15 +313,8 @@ function PassedOver({ dry: { outcomes, judged, matched } }: { dry: DryRun }) {
     <div class="banner warn" role="status">
       <span>
         {all
-          ? t("{outcomes} will change; passed over: {left}.", {
-              outcomes: number(outcomes?.["edited"] ?? 0),
-              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
-            })
-          : t("Of the newest {judged}, {outcomes} will change; passed over: {left}.", {
-              judged: number(judged),
-              outcomes: number(outcomes?.["edited"] ?? 0),
-              left: left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", "),
-            })}
+          ? `${number(outcomes?.["edited"] ?? 0)} will change; skipped: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`
+          : `Of the newest ${number(judged)}, ${number(outcomes?.["edited"] ?? 0)} will change; skipped: ${left.map(([outcome, n]) => `${number(n)} ${passedOver[outcome] ?? outcome}`).join(", ")}.`}
       </span>
     </div>
   );

@@ -1,18 +1,17 @@
-// What an edit of jobs changes: when they run, in which queue, how soon before others. Empty stays as it is.
+// The edit of jobs: due time, queue, priority. Empty fields do not change.
 import type { EditJson, QueueLine } from "../../../src/dashboard/api/contract.ts";
 import { Field, type Fields, openForm } from "../kit/forms.tsx";
 import { get, send } from "../data/api.ts";
 import { instant, number } from "../kit/format.ts";
 import { clock } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
-/** Asks for the change, and then goes on with it. `title` says of which jobs; `dead`: of dead ones alone, which have no time. */
+/** Asks for the change. `title` names the jobs; `dead`: all are dead and have no due time. */
 export function askEdit(title: string, dead: boolean, then: (change: EditJson) => void): void {
   let change: EditJson = {};
   openForm({
     title,
-    verb: t("Look what that does"),
+    verb: "Preview",
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       change = editOf(fields);
@@ -22,19 +21,18 @@ export function askEdit(title: string, dead: boolean, then: (change: EditJson) =
   });
 }
 
-/** Edits one job. */
 export function editJob(
   { id, name, state }: { id: string; name: string; state: string },
   then: () => void,
 ): void {
   const dead = state === "dead";
   openForm({
-    title: dead ? t("Move {name}", { name }) : t("Edit {name}", { name }),
-    verb: dead ? t("Move") : t("Change"),
+    title: dead ? `Move ${name}` : `Edit ${name}`,
+    verb: dead ? "Move" : "Change",
     body: <EditFields dead={dead} />,
     run: async (fields) => {
       await send("PATCH", `/jobs/${id}`, editOf(fields));
-      return dead ? t("It is moved, and still dead.") : t("It is changed.");
+      return dead ? "Moved; still dead" : "Changed";
     },
     then,
   });
@@ -44,21 +42,21 @@ function EditFields({ dead }: { dead: boolean }) {
   const queues = useQuery("queues", (signal) => get<{ queues: QueueLine[] }>("/queues", {}, signal));
   return (
     <>
-      {!dead && <Field label={t("Run")} name="when" placeholder={t("now, 2h, or 2026-02-01 08:00")} />}
+      {!dead && <Field label="Run" name="when" placeholder="now, 2h, or 2026-02-01 08:00" />}
       <div class="grid two">
         <label class="field">
-          <span>{t("Queue")}</span>
+          <span>Queue</span>
           <input
             type="text"
             class="input"
             name="queue"
-            placeholder={t("as it is")}
+            placeholder="unchanged"
             list="edit-queues"
             spellcheck={false}
             autocomplete="off"
           />
         </label>
-        <Field label={t("Priority")} name="priority" inputMode="numeric" placeholder={t("as it is")} />
+        <Field label="Priority" name="priority" inputMode="numeric" placeholder="unchanged" />
       </div>
       <datalist id="edit-queues">
         {queues.data?.queues.map(({ name }) => (
@@ -67,30 +65,26 @@ function EditFields({ dead }: { dead: boolean }) {
       </datalist>
       <p class="muted small">
         {dead
-          ? t(
-              "What is left empty stays as it is. They stay dead; a retry runs them in the queue where they are then.",
-            )
-          : t(
-              "What is left empty stays as it is. Jobs that run are passed over; dead ones take a queue and a priority, and stay dead.",
-            )}
+          ? "Empty fields do not change. The jobs stay dead; a retry runs them in their new queue."
+          : "Empty fields do not change. Running jobs are skipped. Dead jobs accept a queue and a priority, and stay dead."}
       </p>
     </>
   );
 }
 
-/** @throws Error that says what is missing. */
+/** @throws Error for an empty or invalid form */
 function editOf(fields: Fields): EditJson {
   const when = fields.text("when");
   const queue = fields.text("queue");
   const priority = fields.number("priority");
   if (priority !== undefined && !Number.isInteger(priority))
-    throw new Error(t("The priority is a whole number."));
+    throw new Error("Enter a whole number as priority.");
   const change: EditJson = {
     ...(when === undefined ? {} : whenOf(when)),
     ...(queue === undefined ? {} : { queue }),
     ...(priority === undefined ? {} : { priority }),
   };
-  if (Object.keys(change).length === 0) throw new Error(t("Nothing is to be changed: fill in at least one."));
+  if (Object.keys(change).length === 0) throw new Error("Fill in at least one field.");
   return change;
 }
 
@@ -98,33 +92,32 @@ function editOf(fields: Fields): EditJson {
 function whenOf(text: string): EditJson {
   if (text === "now") return { delay: 0 };
   if (/^(in )?\d+(\.\d+)?(ms|s|m|h|d|w)/.test(text)) return { delay: text.replace(/^in /, "") };
-  // A date without a zone is of the clock that the page shows.
+  // A date without a zone is in the page's zone.
   const zoned = /(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
   const date = text.replace(/^(\d{4}-\d\d-\d\d)[ T]/, "$1T").replace(/ UTC$/, "Z");
-  // A day alone is UTC's to Date.parse; here it is the midnight of that clock.
+  // Date.parse reads a date without time as UTC.
   const full = /^\d{4}-\d\d-\d\d$/.test(date) ? `${date}T00:00` : date;
   const at = Date.parse(clock.value === "utc" && !zoned && !full.endsWith("Z") ? `${full}Z` : full);
-  if (Number.isNaN(at))
-    throw new Error(t("“{text}” is no time: say now, 2h, or 2026-02-01 08:00.", { text }));
+  if (Number.isNaN(at)) throw new Error(`“${text}” is not a time. Write now, 2h, or 2026-02-01 08:00.`);
   return { at };
 }
 
-/** The change as a sentence. */
+/** The change in words. */
 export function editInWords({ delay, at, queue, priority }: EditJson): string {
   const parts: string[] = [];
-  if (delay !== undefined) parts.push(delay === 0 ? t("run now") : t("run in {delay}", { delay }));
-  if (at !== undefined) parts.push(t("run at {at}", { at: instant(at) }));
-  if (queue !== undefined) parts.push(t("into queue {queue}", { queue }));
-  if (priority !== undefined) parts.push(t("with priority {priority}", { priority: number(priority) }));
+  if (delay !== undefined) parts.push(delay === 0 ? "run now" : `run in ${delay}`);
+  if (at !== undefined) parts.push(`run at ${instant(at)}`);
+  if (queue !== undefined) parts.push(`to queue ${queue}`);
+  if (priority !== undefined) parts.push(`with priority ${number(priority)}`);
   return parts.join(", ");
 }
 
-/** Why jobs are passed over, as the server counts them. */
+/** Reasons for skipping a job, by the server's codes. */
 export const passedOver: Readonly<Record<string, string>> = {
-  running: t("running"),
-  ended: t("ended"),
-  waiting: t("asleep or waiting"),
-  past_deadline: t("with an earlier deadline"),
-  keyed: t("unique within their queue"),
-  not_found: t("gone"),
+  running: "running",
+  ended: "ended",
+  waiting: "asleep or waiting",
+  past_deadline: "with an earlier deadline",
+  keyed: "unique within their queue",
+  not_found: "gone",
 };

@@ -1,4 +1,4 @@
-// A bulk action under way: how far it is, and what can be done about it. The same in its dialog and in the list of all.
+// The progress of a bulk action and its buttons, in the dialog and in the list.
 import type { Operation } from "../../../src/dashboard/api/contract.ts";
 import type { Actions } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
@@ -7,10 +7,9 @@ import { me } from "../data/live-stream.ts";
 import { attempt } from "../kit/toasts.tsx";
 import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { verbs } from "../jobs/job-actions.ts";
 
-/** Neither over nor given up. */
+/** Running or paused. */
 export function isUnderWay({ state }: Operation): boolean {
   return state === "running" || state === "paused";
 }
@@ -35,43 +34,38 @@ export function OperationProgress({ operation }: { operation: Operation }) {
       <div
         class={`progress ${state}`}
         role="progressbar"
-        aria-label={t("{verb}: how far", { verb: verbs[operation.action].verb })}
+        aria-label={`${verbs[operation.action].verb}: progress`}
         aria-valuemin={0}
         aria-valuemax={all}
         aria-valuenow={matched}
         aria-valuetext={
-          total.more
-            ? t("{matched} of {all} or more", { matched: number(matched), all: number(all) })
-            : t("{matched} of {all}", { matched: number(matched), all: number(all) })
+          total.more ? `${number(matched)} of ${number(all)} or more` : `${number(matched)} of ${number(all)}`
         }
       >
         <i style={{ width: `${share * 100}%` }} />
       </div>
       <p class="small muted">
-        {t("{matched} of {all}", {
-          matched: number(matched),
-          all: count({ count: all, more: total.more && state !== "done" }),
-        })}
+        {number(matched)} of {count({ count: all, more: total.more && state !== "done" })}
         {refused > 0 && operation.refusals.length === 0 && (
           <span class="refused" title={outcomesInWords(operation)}>
             {" · "}
-            {t("{refused} refused", { refused: number(refused) })}
+            {number(refused)} refused
           </span>
         )}
         {operation.rate !== null && ` · ${rate(operation.rate)}`}
-        {left !== null && ` · ${t("ready {when}", { when: ago(now.value + left, now.value) })}`}
+        {left !== null && ` · ready ${ago(now.value + left, now.value)}`}
       </p>
       {operation.refusals.length > 0 && <Refusals operation={operation} />}
     </div>
   );
 }
 
-/** To whom it could not be done, and why not. */
+/** Jobs that were refused, with reasons. */
 function Refusals({ operation: { refused, refusals } }: { operation: Operation }) {
   return (
     <details class="refusals small">
       <summary>
-        <span class="refused">{t("{refused} refused", { refused: number(refused) })}</span>
+        <span class="refused">{number(refused)} refused</span>
       </summary>
       <ul>
         {refusals.map(({ id, outcome }) => (
@@ -83,26 +77,24 @@ function Refusals({ operation: { refused, refusals } }: { operation: Operation }
           </li>
         ))}
       </ul>
-      {refused > refusals.length && (
-        <p class="muted">{t("The first {refusals} of them.", { refusals: number(refusals.length) })}</p>
-      )}
+      {refused > refusals.length && <p class="muted">First {number(refusals.length)} only.</p>}
     </details>
   );
 }
 
 const reasons: Readonly<Record<string, string>> = {
-  superseded: t("another job has its unique key"),
-  not_ended: t("has not ended"),
-  ended: t("has ended already"),
-  not_paused: t("is not paused"),
-  not_scheduled: t("is not scheduled"),
-  not_found: t("is not there any more"),
-  patch_failed: t("the patch does not fit its input"),
-  past_deadline: t("must start earlier"),
-  keyed: t("is unique within its queue"),
+  superseded: "another job has its unique key",
+  not_ended: "not ended",
+  ended: "already ended",
+  not_paused: "not paused",
+  not_scheduled: "not scheduled",
+  not_found: "no longer exists",
+  patch_failed: "the patch does not apply to its input",
+  past_deadline: "past its deadline",
+  keyed: "is unique within its queue",
 };
 
-/** Pause, go on, stop. Whoever started it may pause and stop it; to go on needs what the action needs. */
+/** Pause, resume, stop. Who started the action may pause and stop it; resuming needs the action's permission. */
 export function steering(operation: Operation, then: (next: Operation) => void): Actions {
   const { id, action, actor, state, standsStill } = operation;
   const { permission } = verbs[action];
@@ -112,21 +104,21 @@ export function steering(operation: Operation, then: (next: Operation) => void):
     void attempt(said, async () => then(await send<Operation>("POST", `/operations/${id}/${verb}`)));
   return [
     state === "running" &&
-      !standsStill && { verb: t("Pause"), needs, icon: "pause", press: steer("pause", t("It is paused.")) },
+      !standsStill && { verb: "Pause", needs, icon: "pause", press: steer("pause", "Paused") },
     (state === "paused" || state === "failed" || standsStill) && {
-      verb: t("Go on"),
+      verb: "Continue",
       needs: permission,
       icon: "play",
       primary: true,
-      press: steer("resume", t("It goes on.")),
+      press: steer("resume", "Resumed"),
     },
     state !== "done" &&
       state !== "stopped" && {
-        verb: t("Stop"),
+        verb: "Stop",
         needs,
         icon: "stop",
         danger: true,
-        press: steer("stop", t("It is stopped.")),
+        press: steer("stop", "Stopped"),
       },
   ];
 }

@@ -1,4 +1,4 @@
-// The overview's second half: who works, the last day in three figures, the kinds that take longest, and what operators did lately.
+// The second half of the overview: workers, the last day, slowest jobs, recent operator actions.
 import type {
   AuditLine,
   JobCount,
@@ -7,7 +7,7 @@ import type {
   SlowKinds,
 } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { within } from "../language/quantities.ts";
+import { plural, within } from "../text/quantities.ts";
 import { count, duration, number } from "../kit/format.ts";
 import { may, overview } from "../data/live-stream.ts";
 import { Ago } from "../kit/labels.tsx";
@@ -15,16 +15,15 @@ import { liveNow } from "../data/page-clock.ts";
 import { Empty, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { href } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
-const unknown = t("a minute shows when it is over");
+const unknown = "a minute appears when it is complete";
 /** Minutes that count as now. */
 const lately = 5;
 
-/** By the database's clock, to the minute: what is asked for changes with it. */
+/** By the database's clock, rounded to a minute, because the query depends on it. */
 function thisMinute(): number {
   return Math.floor((overview.value?.at ?? 0) / minuteMs) * minuteMs;
 }
@@ -41,19 +40,19 @@ const sendMail = defineJob({
 hf.work([sendMail], { queues: ["default"] });
 await hf.enqueue(sendMail, { to: "a@example.org" });`;
 
-/** Where no job has ever been: how to make one. It goes away by itself. */
+/** Shown while no job has ever existed. */
 export function FirstRun() {
   return (
-    <section class="panel" aria-label={t("First steps")}>
-      <Empty icon="jobs" title={t("No job yet")}>
-        <p>{t("Run this against the same database, and this page shows the job within a second.")}</p>
+    <section class="panel" aria-label="Getting started">
+      <Empty icon="jobs" title="No jobs yet">
+        <p>Run this on the same database. The job appears here within a second.</p>
         <pre class="code">{snippet}</pre>
       </Empty>
     </section>
   );
 }
 
-/** Who works, throughput and success now, and what died in a day. What nobody has measured is a dash, not a 0. */
+/** Workers, throughput, success and deaths of a day. Unmeasured values are a dash, not 0. */
 export function DayTiles({ now: standing }: { now: Overview }) {
   const to = thisMinute();
   const now = useQuery(`tiles now ${to}`, (signal) =>
@@ -63,7 +62,7 @@ export function DayTiles({ now: standing }: { now: Overview }) {
     get<Series>("/series", { from: to - dayMs, to }, signal),
   );
   const ended = (series: Series): number => sum(series.done) + sum(series.retried) + sum(series.dead);
-  // A minute is told when it is over: until the first, nothing is known, and that is no 0.
+  // A minute counts when it is complete; before the first, values are unknown.
   const measured = day.data !== null && ended(day.data) > 0;
   const done = measured && now.data !== null ? sum(now.data.done) : null;
   const attempts = measured && now.data !== null ? ended(now.data) : null;
@@ -71,52 +70,48 @@ export function DayTiles({ now: standing }: { now: Overview }) {
   const died = useQuery(`tiles died ${to}`, (signal) =>
     get<JobCount>("/jobs/count", { state: "dead", ended: `>=${to - dayMs}` }, signal),
   );
-  // Counted among the jobs that "Dead" counts, so that it is never more: a retry takes a job out of both.
+  // Counted among today's dead jobs, so that it never exceeds the count of dead jobs.
   const dead = died.data === null ? null : within(died.data.total, standing.totals.dead);
   return (
     <div class="tiles four">
       <Tile
-        name={t("Workers")}
+        name="Workers"
         to={href("/workers")}
         value={number(standing.workers)}
-        note={
-          standing.quiet > 0
-            ? t("{quiet} quiet", { quiet: number(standing.quiet) })
-            : t("{queueCount, plural, one {# queue} other {# queues}}", { queueCount: standing.queueCount })
-        }
+        note={standing.quiet > 0 ? `${number(standing.quiet)} quiet` : plural(standing.queueCount, "queue")}
         bad={standing.workers === standing.quiet}
       />
       <Tile
-        name={t("Throughput")}
+        name="Throughput"
         to={href("/jobs?state=done")}
         value={done === null ? "—" : `${number(Math.round(done / lately))} / min`}
-        note={done === null ? unknown : t("done in the last {lately} min", { lately })}
+        note={done === null ? unknown : `done in the last ${lately} min`}
       />
       <Tile
-        name={t("Success")}
+        name="Success"
         to={href("/errors")}
         value={attempts === null || attempts === 0 ? "—" : percent((done ?? 0) / attempts)}
         note={
           attempts === null
             ? unknown
             : attempts === 0
-              ? t("no attempt ended in {lately} min", { lately })
-              : t("of attempts in the last {lately} min", { lately })
+              ? `no attempt ended in ${lately} min`
+              : `of attempts in the last ${lately} min`
         }
         bad={attempts !== null && attempts > 0 && (failed ?? 0) / attempts > 0.1}
       />
       <Tile
-        name={t("Died in 24 h")}
+        name="Died in 24 h"
         to={href("/errors")}
         value={dead === null ? "—" : count(dead)}
-        note={t("still dead")}
+        note="still dead"
         bad={dead !== null && dead.count > 0}
       />
     </div>
   );
 }
 
-/** Never 100 % where something failed. */
+/** Never 100 % with a failure. */
 function percent(share: number): string {
   const shown = Math.floor(share * 1_000) / 10;
   return `${shown === 100 ? 100 : shown.toFixed(1)} %`;
@@ -127,14 +122,12 @@ export function SlowPanel() {
     get<SlowKinds>("/slowest", {}, signal),
   );
   return (
-    <Panel title={t("Slowest kinds")} note={t("95 % of attempts were over by then, last 24 h")}>
+    <Panel title="Slowest jobs" note="p95 of attempts, last 24 h">
       <Loaded query={query}>
         {({ kinds }) =>
           kinds.length === 0 ? (
-            <Empty icon="clock" title={t("Nothing is known yet")}>
-              <p>
-                {t("Workers count the minutes that they work; the first is here soon after a job has run.")}
-              </p>
+            <Empty icon="clock" title="No data yet">
+              <p>Workers report once a minute. Data appears after the first job.</p>
             </Empty>
           ) : (
             <Table
@@ -142,7 +135,7 @@ export function SlowPanel() {
               rowKey={({ name }) => name}
               columns={[
                 {
-                  head: t("Kind"),
+                  head: "Job",
                   cell: ({ name }) => (
                     <a class="main-link" href={href(`/jobs?name=${seg(name)}`)}>
                       {name}
@@ -150,7 +143,7 @@ export function SlowPanel() {
                   ),
                 },
                 { head: "p95", num: true, class: "nowrap", cell: ({ p95Ms }) => duration(p95Ms) },
-                { head: t("Attempts"), num: true, class: "muted", cell: ({ count }) => number(count) },
+                { head: "Attempts", num: true, class: "muted", cell: ({ count }) => number(count) },
               ]}
             />
           )
@@ -161,7 +154,7 @@ export function SlowPanel() {
 }
 
 export function ActivityPanel() {
-  // Who may not see it does not ask for it.
+  // Requested with permission only.
   return may("audit:view") ? <Activity /> : null;
 }
 
@@ -173,18 +166,18 @@ function Activity() {
   );
   return (
     <Panel
-      title={t("Lately done by hand")}
+      title="Recent operator actions"
       tools={
         <a class="link small" href={href("/audit")}>
-          {t("All")}
+          All
         </a>
       }
     >
       <Loaded query={query}>
         {({ entries }) =>
           entries.length === 0 ? (
-            <Empty icon="audit" title={t("Nothing yet")}>
-              <p>{t("What is done here and in a terminal is written down for 90 days.")}</p>
+            <Empty icon="audit" title="No actions yet">
+              <p>Operator actions are kept for 90 days.</p>
             </Empty>
           ) : (
             <Table
@@ -192,7 +185,7 @@ function Activity() {
               rowKey={({ id }) => String(id)}
               columns={[
                 {
-                  head: t("What"),
+                  head: "Action",
                   style: { maxWidth: "240px" },
                   cell: ({ action, target, outcome }) => (
                     <>
@@ -201,8 +194,8 @@ function Activity() {
                     </>
                   ),
                 },
-                { head: t("Who"), class: "clip", cell: ({ actor }) => actor },
-                { head: t("When"), num: true, class: "muted nowrap", cell: ({ at }) => <Ago at={at} /> },
+                { head: "Actor", class: "clip", cell: ({ actor }) => actor },
+                { head: "Time", num: true, class: "muted nowrap", cell: ({ at }) => <Ago at={at} /> },
               ]}
             />
           )

@@ -1,48 +1,57 @@
-// What can be done to a queue: a menu in its row, buttons on its own page.
+// Actions on a queue, for its row and its own screen.
 import type { QueueDetail, QueueLine } from "../../../src/dashboard/api/contract.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
 import { startBulk } from "../operations/bulk-dialog.tsx";
-import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
+import { toast, type Undo } from "../kit/toasts.tsx";
 
 type Pausable = Pick<QueueLine, "name" | "pausedAt" | "drainingAt">;
 
-/** One that drains can go on, or be paused at once. */
-export function pausing({ name, pausedAt, drainingAt }: Pausable, again: () => void): Actions {
+/** A draining queue can be resumed, or paused at once. */
+export function pausing(queue: Pausable, again: () => void): Actions {
+  const { name, pausedAt, drainingAt } = queue;
   const change = (action: "pause" | "resume"): Action =>
     doing({
-      verb: action === "pause" ? t("Pause") : t("Resume"),
+      verb: action === "pause" ? "Pause" : "Resume",
       on: name,
       needs: "queues:pause",
       icon: action === "pause" ? "pause" : "play",
       run: () => send("POST", `/queues/${seg(name)}/${action}`),
-      done: action === "pause" ? t("{name} is paused.", { name }) : t("{name} is resumed.", { name }),
+      undo: restoring(queue),
+      done: action === "pause" ? `${name} paused` : `${name} resumed`,
       then: again,
     });
   return [
-    pausedAt === null && drainingAt === null && draining(name, again),
+    pausedAt === null && drainingAt === null && draining(queue, again),
     (pausedAt !== null || drainingAt !== null) && change("resume"),
     pausedAt === null && change("pause"),
   ];
 }
 
-function draining(name: string, again: () => void): Action {
+/** A paused queue cannot drain, so it is resumed first. */
+function restoring({ name, pausedAt, drainingAt }: Pausable): Undo {
+  const post = (action: string) => send("POST", `/queues/${seg(name)}/${action}`);
+  if (pausedAt !== null) return () => post("pause");
+  return () => post("resume").then(() => drainingAt !== null && post("drain"));
+}
+
+function draining(queue: Pausable, again: () => void): Action {
+  const { name } = queue;
   return doing({
-    verb: t("Drain"),
+    verb: "Drain",
     on: name,
     needs: "queues:pause",
     icon: "drain",
-    title: t("Finish what is there, then pause"),
+    title: "Run the remaining jobs, then pause",
     ask: (
       <p>
-        {t(
-          "It goes on until nothing in it is due and nothing of it runs; then it is paused by itself. What is due later (scheduled jobs, retries in their wait, runs that sleep or wait) stays where it is, and what comes in meanwhile still runs. Resume ends it.",
-        )}
+        Runs all due jobs, then pauses the queue. Jobs that become due meanwhile still run. Scheduled jobs,
+        retries and waiting runs stay. Resume ends the drain.
       </p>
     ),
     run: () => send("POST", `/queues/${seg(name)}/drain`),
-    done: t("{name} is draining.", { name }),
+    undo: restoring(queue),
+    done: `${name} is draining`,
     then: again,
   });
 }
@@ -51,11 +60,11 @@ export function purging(queue: QueueLine, again: () => void): Action | false {
   const some = [queue.ready, queue.scheduled, queue.waiting].some(({ count, more }) => count > 0 || more);
   return (
     some && {
-      verb: t("Purge"),
+      verb: "Purge",
       needs: "jobs:delete",
       danger: true,
       icon: "trash",
-      title: t("Delete what has not started"),
+      title: "Delete jobs that have not started",
       press: () =>
         startBulk("purge", { state: ["ready", "scheduled", "waiting"], queue: [queue.name] }, again),
     }
@@ -66,7 +75,7 @@ export function retryDead(queue: string, again: () => void): void {
   startBulk("retry", { state: ["dead"], queue: [queue] }, again);
 }
 
-/** The form comes with the page of the queue, or when it is first asked for. */
+/** The form loads with the queue's screen, or on first use. */
 function editSettings(queue: string, again: () => void): void {
   Promise.all([import("./settings-form.tsx"), get<QueueDetail>(`/queues/${seg(queue)}`)]).then(
     ([{ settingsForm }, detail]) => settingsForm(detail, again),
@@ -74,19 +83,18 @@ function editSettings(queue: string, again: () => void): void {
   );
 }
 
-/** Of a row. */
 export function queueActions(queue: QueueLine, again: () => void): Actions {
   return [
     ...pausing(queue, again),
     {
-      verb: t("Settings"),
+      verb: "Settings",
       needs: "queues:set",
       icon: "gear",
-      title: t("Concurrency, rate, slots and more"),
+      title: "Concurrency, rate, slots and more",
       press: () => editSettings(queue.name, again),
     },
     {
-      verb: t("Retry dead"),
+      verb: "Retry dead",
       needs: "jobs:retry",
       icon: "retry",
       press: () => retryDead(queue.name, again),

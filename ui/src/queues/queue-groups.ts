@@ -1,20 +1,19 @@
-// Queues that share what is before the first dot or colon of their names, under one row that folds. Pure.
+// Groups queues by the part of their name before the first dot or colon. Pure.
 import type { CappedCount, QueueLine } from "../../../src/dashboard/api/contract.ts";
-import { t } from "../language/translation.ts";
 
-/** A queue, or a group with what its queues come to. */
+/** A queue, or a group with its sums. */
 export interface QueueRow {
   readonly key: string;
   readonly queue: QueueLine;
-  /** The queues that it speaks for. */
+  /** The queues of the group. */
   readonly members: readonly string[];
   readonly within: boolean;
   readonly group: {
-    /** With its dot: "emails.". */
+    /** With its separator: "emails.". */
     readonly prefix: string;
     readonly count: number;
     readonly open: boolean;
-    /** What is not as usual in some of them. */
+    /** Unusual states in the group, with counts. */
     readonly notes: string;
   } | null;
 }
@@ -33,7 +32,7 @@ export function prefixesOf(queues: readonly Pick<QueueLine, "name">[]): Readonly
   return new Set([...seen].filter(([, n]) => n > 1).map(([prefix]) => prefix));
 }
 
-/** In the order in which they came; a group stands where its first queue stood. */
+/** In the given order; a group takes the place of its first queue. */
 export function groupedQueues(queues: readonly QueueLine[], folded: readonly string[]): QueueRow[] {
   const prefixes = prefixesOf(queues);
   const rows: QueueRow[] = [];
@@ -86,22 +85,22 @@ function together(prefix: string, members: readonly QueueLine[]): QueueLine {
     concurrency: null,
     rate: null,
     slots: all(({ slots }) => slots),
-    // One worker may serve several of them: the most that any has is what is certain.
+    // A worker may serve several queues, so only the maximum is certain.
     workers: Math.max(...members.map(({ workers }) => workers)),
     quiet: Math.max(...members.map(({ quiet }) => quiet)),
     oldestMs: oldest.length === 0 ? null : Math.max(...oldest),
   };
 }
 
-/** What is not as usual in them. */
+/** Unusual states with counts. */
 export function notesOf(members: readonly QueueLine[]): string {
   const kinds: readonly (readonly [(n: number) => string, (queue: QueueLine) => boolean])[] = [
-    [(n) => t("{n} paused", { n }), ({ pausedAt }) => pausedAt !== null],
-    [(n) => t("{n} draining", { n }), ({ drainingAt }) => drainingAt !== null],
-    [(n) => t("{n} held", { n }), ({ holds }) => holds.length > 0],
-    [(n) => t("{n} broken", { n }), ({ breakers }) => breakers.length > 0],
-    [(n) => t("{n} cooling", { n }), ({ coolUntil }) => coolUntil !== null],
-    [(n) => t("{n} without worker", { n }), ({ unserved }) => unserved.length > 0],
+    [(n) => `${n} paused`, ({ pausedAt }) => pausedAt !== null],
+    [(n) => `${n} draining`, ({ drainingAt }) => drainingAt !== null],
+    [(n) => `${n} held`, ({ holds }) => holds.length > 0],
+    [(n) => `${n} broken`, ({ breakers }) => breakers.length > 0],
+    [(n) => `${n} cooling`, ({ coolUntil }) => coolUntil !== null],
+    [(n) => `${n} without worker`, ({ unserved }) => unserved.length > 0],
   ];
   return kinds
     .map(([word, is]) => [members.filter(is).length, word] as const)

@@ -1,9 +1,7 @@
-// A queue's settings as texts that somebody reads and writes: what each is, where it comes from, and what of a form has changed.
-// Pure.
+// A queue's settings as texts: label, value, source, and the changes of a form. Pure.
 import type { QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { NO_SETTINGS } from "../../../src/limits/rules/no-settings.ts";
-import { duration, rate, rateOf, rateWords, written } from "../language/quantities.ts";
-import { t } from "../language/translation.ts";
+import { duration, rate, rateOf, rateWords, written } from "../text/quantities.ts";
 
 type Settings = QueueDetail["settings"];
 type Name = Exclude<keyof Settings, "retention"> | "done" | "dead";
@@ -11,15 +9,15 @@ type Name = Exclude<keyof Settings, "retention"> | "done" | "dead";
 interface Setting {
   readonly name: Name;
   readonly label: string;
-  /** What holds where nothing is set, and whose word that is. */
+  /** The default, and where it comes from. */
   readonly unset: string;
   readonly by: "code" | "default";
   readonly hint: string;
-  /** As it is read. */
+  /** The value for reading. */
   readonly shown: (settings: Settings) => string | null;
-  /** As it is written in a form; null: it was set by code, in a way that a form has no words for. */
+  /** The value for a form; null: set in code in a way that the form cannot express. */
   readonly text: (settings: Settings) => string | null;
-  /** @throws Error that says how it is written. */
+  /** @throws Error with the expected notation */
   readonly parsed: (text: string) => unknown;
 }
 
@@ -29,7 +27,7 @@ const whole = (name: "slots" | "total" | "concurrency" | "weight") => ({
   text: (settings: Settings) => (settings[name] === null ? "" : String(settings[name])),
   parsed: (text: string) => {
     const value = Number(text);
-    if (!Number.isInteger(value)) throw new Error(t("{text} is not a whole number.", { text }));
+    if (!Number.isInteger(value)) throw new Error(`${text} is not a whole number.`);
     return value;
   },
 });
@@ -41,7 +39,7 @@ const kept = (name: "done" | "dead") => {
     name,
     shown: (settings: Settings) => {
       const ms = of(settings);
-      return ms === null ? null : ms === 0 ? t("for ever") : duration(ms);
+      return ms === null ? null : ms === 0 ? "for ever" : duration(ms);
     },
     text: (settings: Settings) => {
       const ms = of(settings);
@@ -54,64 +52,61 @@ const kept = (name: "done" | "dead") => {
 /** "5s to 5m", or the first alone. */
 function span(text: string): { base: string; max?: string } {
   const [, base, max] = /^([\w.]+)(?:\s*(?:to|,)\s*([\w.]+))?$/.exec(text) ?? [];
-  if (base === undefined) throw new Error(t("Write {text} as 5s to 5m.", { text }));
+  if (base === undefined) throw new Error(`Write ${text} as 5s to 5m.`);
   return max === undefined ? { base } : { base, max };
 }
 
 export const settings: readonly Setting[] = [
   {
     ...whole("slots"),
-    label: t("Slots of each worker"),
-    unset: t("as the workers were started"),
+    label: "Slots of each worker",
+    unset: "set when the workers start",
     by: "code",
-    hint: t("as started"),
+    hint: "set at start",
   },
   {
     ...whole("total"),
-    label: t("Slots of all workers"),
-    unset: t("not split"),
+    label: "Slots of all workers",
+    unset: "not split",
     by: "default",
-    hint: t("not split"),
+    hint: "not split",
   },
   {
     ...whole("concurrency"),
-    label: t("Concurrency over the cluster"),
-    unset: t("unlimited"),
+    label: "Concurrency over the cluster",
+    unset: "unlimited",
     by: "default",
-    hint: t("unlimited"),
+    hint: "unlimited",
   },
   {
     name: "rate",
-    label: t("Rate"),
-    unset: t("unlimited"),
+    label: "Rate",
+    unset: "unlimited",
     by: "default",
     hint: "100 per 1m",
     shown: ({ rate: known }) => (known === null ? null : rate(known)),
     text: ({ rate: known }) => (known === null ? "" : rateWords(known)),
     parsed: rateOf,
   },
-  { ...whole("weight"), label: t("Weight"), unset: "1", by: "default", hint: "1" },
+  { ...whole("weight"), label: "Weight", unset: "1", by: "default", hint: "1" },
   {
     name: "backoff",
-    label: t("Backoff"),
-    unset: t("as jobs say"),
+    label: "Backoff",
+    unset: "set by each job",
     by: "code",
-    hint: t("as jobs say; or 10s to 1h"),
+    hint: "set by each job; or 10s to 1h",
     shown: ({ backoff }) => {
       switch (backoff?.kind) {
         case undefined:
           return null;
         case "exponential":
-          return t("{baseMs} to {maxMs}", {
-            baseMs: duration(backoff.baseMs),
-            maxMs: duration(backoff.maxMs),
-          });
+          return `${duration(backoff.baseMs)} to ${duration(backoff.maxMs)}`;
         case "fixed":
           return duration(backoff.ms);
         case "power":
-          return t("growing to {maxMs}", { maxMs: duration(backoff.maxMs) });
+          return `growing to ${duration(backoff.maxMs)}`;
         case "off":
-          return t("none");
+          return "none";
       }
     },
     text: ({ backoff }) =>
@@ -124,44 +119,37 @@ export const settings: readonly Setting[] = [
   },
   {
     name: "breaker",
-    label: t("Breaker"),
-    unset: t("off"),
+    label: "Breaker",
+    unset: "off",
     by: "default",
-    hint: t("off; or 10 failures, 30s"),
+    hint: "off; or 10 failures, 30s",
     shown: ({ breaker }) =>
-      breaker === null
-        ? null
-        : t("after {after} failures, for {cooldownMs}", {
-            after: breaker.after,
-            cooldownMs: duration(breaker.cooldownMs),
-          }),
+      breaker === null ? null : `after ${breaker.after} failures, for ${duration(breaker.cooldownMs)}`,
     text: ({ breaker }) =>
       breaker === null ? "" : `${breaker.after} failures, ${written(breaker.cooldownMs)}`,
     parsed: (text) => {
       const [, after, cooldown] = /^(\d+)(?:\s*failures?)?(?:\s*,?\s+(?:for\s+)?([\w.]+))?$/.exec(text) ?? [];
-      if (after === undefined) throw new Error(t("Write the breaker as 10 failures, 30s."));
+      if (after === undefined) throw new Error("Write a breaker as: 10 failures, 30s");
       return { after: Number(after), ...(cooldown === undefined ? {} : { cooldown }) };
     },
   },
   {
     name: "cooldown",
-    label: t("Cool-down"),
-    unset: t("off"),
+    label: "Cool-down",
+    unset: "off",
     by: "default",
-    hint: t("off; or 5s to 5m"),
+    hint: "off; or 5s to 5m",
     shown: ({ cooldown }) =>
-      cooldown === null
-        ? null
-        : t("{baseMs} to {maxMs}", { baseMs: duration(cooldown.baseMs), maxMs: duration(cooldown.maxMs) }),
+      cooldown === null ? null : `${duration(cooldown.baseMs)} to ${duration(cooldown.maxMs)}`,
     text: ({ cooldown }) =>
       cooldown === null ? "" : `${written(cooldown.baseMs)} to ${written(cooldown.maxMs)}`,
     parsed: span,
   },
-  { ...kept("done"), label: t("Keep done jobs"), unset: t("7 d"), by: "default", hint: "7d" },
-  { ...kept("dead"), label: t("Keep dead jobs"), unset: t("30 d"), by: "default", hint: "30d" },
+  { ...kept("done"), label: "Keep done jobs", unset: "7 d", by: "default", hint: "7d" },
+  { ...kept("dead"), label: "Keep dead jobs", unset: "30 d", by: "default", hint: "30d" },
 ];
 
-/** What holds, whose word it is, and what it goes back to where it holds for a while. */
+/** A setting with its value, source, and the value a temporary limit reverts to. */
 export interface SettingLine {
   readonly name: Name;
   readonly label: string;
@@ -182,7 +170,7 @@ export function settingLines({ settings: known, override }: QueueDetail): Settin
       label,
       value: value ?? unset,
       by: value === null ? by : "set",
-      // Without a row before, what nobody set does not change when it ends.
+      // Without an earlier row, unset values do not change when the limit ends.
       back:
         passing && before !== value && override !== null
           ? { untilAt: override.untilAt, value: before ?? unset }
@@ -191,7 +179,7 @@ export function settingLines({ settings: known, override }: QueueDetail): Settin
   });
 }
 
-/** What a form with these texts changes; an empty field is the default. @throws Error that says what is wrong. */
+/** The changed settings; an empty field means the default. @throws Error for an invalid value */
 export function settingsChange(
   known: Settings,
   text: (name: Name) => string | undefined,

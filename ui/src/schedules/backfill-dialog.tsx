@@ -1,15 +1,14 @@
-// Jobs for slots that passed without one: first which slots, then their jobs.
+// The backfill dialog: lists the missed occurrences, then creates their jobs.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { BackfillAnswer, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { seg, send } from "../data/api.ts";
 import { clock } from "../data/page-settings.ts";
-import { instant, number } from "../kit/format.ts";
+import { instant, number, plural } from "../kit/format.ts";
 import { Ago } from "../kit/labels.tsx";
 import { toast } from "../kit/toasts.tsx";
-import { t } from "../language/translation.ts";
 
-/** First which slots it would be, then their jobs. */
+/** Lists the missed occurrences first, then creates their jobs. */
 export function Backfill({
   schedule: { name },
   close,
@@ -37,10 +36,8 @@ export function Backfill({
         const made = await send<BackfillAnswer>("POST", path, found.value.range);
         toast(
           made.more
-            ? t("{slots, plural, one {# job} other {# jobs}} made. There are more: do it again.", {
-                slots: made.slots.length,
-              })
-            : t("{slots, plural, one {# job} other {# jobs}} made.", { slots: made.slots.length }),
+            ? `${plural(made.slots.length, "job")} created. There are more: repeat the backfill.`
+            : `${plural(made.slots.length, "job")} created`,
           "good",
         );
         close();
@@ -62,7 +59,7 @@ export function Backfill({
       }}
     >
       <header>
-        <h2>{t("Backfill {name}", { name })}</h2>
+        <h2>Backfill {name}</h2>
       </header>
       <div class="content">
         {wrong.value !== null && (
@@ -71,14 +68,13 @@ export function Backfill({
           </div>
         )}
         <p class="muted">
-          {t(
-            "Slots of the past that have no job get one, once, however often this is done. The jobs are due now; the schedule goes on as it would.",
-          )}
+          Creates one job for each past occurrence without a job. Repeating it creates no duplicates. The jobs
+          are due now.
         </p>
         <div class="grid two">
           {(["from", "to"] as const).map((field) => (
             <label key={field} class="field">
-              <span>{field === "from" ? t("From") : t("To (empty: now)")}</span>
+              <span>{field === "from" ? "From" : "To (empty: now)"}</span>
               <input
                 class="input"
                 type="datetime-local"
@@ -94,30 +90,17 @@ export function Backfill({
             <h3>
               {found.value.more
                 ? found.value.had > 0
-                  ? t("{n} and more; {had} have their job", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                      had: number(found.value.had),
-                    })
-                  : t("{n} and more", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                    })
+                  ? `${
+                      n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")
+                    } and more; ${number(found.value.had)} already have a job`
+                  : `${n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")} and more`
                 : found.value.had > 0
-                  ? t("{n}; {had} have their job", {
-                      n:
-                        n === 0
-                          ? t("No slot of this time is without a job")
-                          : t("{n, plural, one {# slot} other {# slots}}", { n }),
-                      had: number(found.value.had),
-                    })
+                  ? `${
+                      n === 0 ? "Every occurrence in this time has a job" : plural(n, "occurrence")
+                    }; ${number(found.value.had)} already have a job`
                   : n === 0
-                    ? t("No slot of this time is without a job")
-                    : t("{n, plural, one {# slot} other {# slots}}", { n })}
+                    ? "Every occurrence in this time has a job"
+                    : plural(n, "occurrence")}
             </h3>
             <ol class="samples">
               {found.value.slots.slice(0, 100).map(({ at }) => (
@@ -134,17 +117,17 @@ export function Backfill({
       </div>
       <footer>
         <button type="button" class="button" onClick={close}>
-          {t("Not now")}
+          Not now
         </button>
         <button type="submit" class="button primary" disabled={found.value !== null && n === 0}>
-          {found.value === null ? t("Show slots") : t("Make {n, plural, one {# job} other {# jobs}}", { n })}
+          {found.value === null ? "Show occurrences" : `Create ${plural(n, "job")}`}
         </button>
       </footer>
     </form>
   );
 }
 
-/** What was put into a field, in this browser's time (or UTC, as the page is set); undefined: nothing. */
+/** The instant typed, in the page's time zone; undefined: empty. */
 function instantOf(value: FormDataEntryValue | null): number | undefined {
   if (typeof value !== "string" || value === "") return undefined;
   return new Date(clock.value === "utc" ? `${value}Z` : value).getTime();

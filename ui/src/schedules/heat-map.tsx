@@ -1,13 +1,11 @@
-// The next day in quarters of an hour: where the slots of schedules pile up.
+// Occurrences of the next day in quarters of an hour.
 import type { Calendar } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { liveNow } from "../data/page-clock.ts";
-import { clockTime, number } from "../kit/format.ts";
+import { clockTime, number, plural } from "../kit/format.ts";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
-/** The next day in quarters of an hour: where slots pile up. */
 export function HeatMap() {
   const query = useQuery(`calendar ${Math.floor(liveNow.value / 300_000)}`, (signal) =>
     get<Calendar>("/schedules/calendar", {}, signal),
@@ -25,11 +23,11 @@ export function HeatMap() {
   const perHour = 3_600_000 / calendar.stepMs;
   return (
     <Panel
-      title={t("Next 24 hours")}
+      title="Next 24 hours"
       note={
         calendar.estimated
-          ? t("about {all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
-          : t("{all, plural, one {# job} other {# jobs}}, by the quarter of an hour", { all })
+          ? `about ${plural(all, "job")}, by the quarter of an hour`
+          : `${plural(all, "job")}, by the quarter of an hour`
       }
     >
       <div class="heat" role="img" aria-label={busiestWords(busiest, all)}>
@@ -66,18 +64,15 @@ function busiestWords(
   }[],
   all: number,
 ): string {
-  if (all === 0) return t("No slot in the next 24 hours.");
-  const parts = busiest.map(({ at, count, most }) =>
-    t("{at} with {count, plural, one {# job} other {# jobs}} ({most})", {
-      at: clockTime(at),
-      count,
-      most: most.map(({ name }) => name).join(", "),
-    }),
+  if (all === 0) return "No occurrence in the next 24 hours.";
+  const parts = busiest.map(
+    ({ at, count, most }) =>
+      `${clockTime(at)} with ${plural(count, "job")} (${most.map(({ name }) => name).join(", ")})`,
   );
-  return t("Busiest: {parts}.", { parts: parts.join("; ") });
+  return `Busiest: ${parts.join("; ")}.`;
 }
 
-/** 0 for none, then four steps up to the busiest. */
+/** 0 for none, else 1 to 4 by share of the maximum. */
 function levelOf(count: number, most: number): number {
   return Math.ceil((count / most) * 4);
 }

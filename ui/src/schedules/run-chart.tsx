@@ -1,7 +1,5 @@
-// Runs of a schedule as two rows of bars with one column for each run: how long it ran, and how late it started. How a run ended
-// is in its shape and in a sign above it, not in its colour alone. A click or Enter opens its job; as many are shown as can be
-// told apart, and the table below has all.
-import { stateWord } from "../language/state-words.ts";
+// Runs of a schedule as two rows of bars, one column per run: running time and start delay. Shape and sign show how a
+// run ended, not color alone. A click or Enter opens its job. The table below lists all runs.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ScheduleRunLine } from "../../../src/dashboard/api/contract.ts";
@@ -12,36 +10,35 @@ import { JobLink, State, stateIcon } from "../kit/labels.tsx";
 import { go } from "../data/router.ts";
 import { share, topOf } from "../charts/axis-scale.ts";
 import { type Column, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
-/** The narrowest column that can be told from its neighbours, and pressed. */
+/** The narrowest column that can be distinguished and clicked. */
 const narrowest = 9;
 const rowHeight = 84;
 
 const madeBy: Readonly<Record<ScheduleRunLine["by"], string>> = {
-  slot: t("slot"),
-  backfill: t("backfill"),
-  hand: t("by hand"),
+  slot: "slot",
+  backfill: "backfill",
+  hand: "by hand",
 };
 const madeIcons = { backfill: "drain", hand: "plus" } as const;
 
-/** `least`: what is less than this is small, however small the others are. */
+/** `least`: smaller values look small, whatever the scale. */
 const rows = [
   {
-    title: t("How long it ran"),
-    most: (most: string, half: string) => t("longest {most}, half below {half}", { most, half }),
+    title: "Running time",
+    most: (most: string, half: string) => `maximum ${most}, median ${half}`,
     least: 1,
     of: ({ ranMs }: ScheduleRunLine) => ranMs,
   },
   {
-    title: t("How late it started"),
-    most: (most: string, half: string) => t("latest {most}, half below {half}", { most, half }),
+    title: "Start delay",
+    most: (most: string, half: string) => `maximum ${most}, median ${half}`,
     least: 1_000,
     of: ({ lateMs }: ScheduleRunLine) => lateMs,
   },
 ] as const;
 
-/** `newestFirst`: as the API gives them. */
+/** `newestFirst`: the order of the API. */
 export function RunChart({ name, newestFirst }: { name: string; newestFirst: readonly ScheduleRunLine[] }) {
   const host = useRef<HTMLDivElement>(null);
   const room = useSignal(newestFirst.length);
@@ -79,16 +76,12 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
         ref={host}
         role="slider"
         tabIndex={0}
-        aria-label={t("Runs of {name}. Arrows go through them, Enter opens the job.", { name })}
+        aria-label={`Runs of ${name}. Arrow keys move between runs, Enter opens the job.`}
         aria-valuemin={0}
         aria-valuemax={Math.max(0, runs.length - 1)}
         aria-valuenow={Math.max(0, here)}
         aria-valuetext={
-          said === undefined
-            ? ""
-            : chosen === null
-              ? t("Newest, {run}", { run: wordsOfRun(said) })
-              : wordsOfRun(said)
+          said === undefined ? "" : chosen === null ? `Newest, ${wordsOfRun(said)}` : wordsOfRun(said)
         }
         onKeyDown={keyDown}
         onBlur={leave}
@@ -109,9 +102,9 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
                 {title}{" "}
                 <span class="muted">
                   {known.length === 0
-                    ? t("not known of any")
+                    ? "unknown"
                     : `${most(duration(largest), duration(share(known, 0.5)))}${
-                        largest > top ? `; ${t("bars end at {top}", { top: duration(top) })}` : ""
+                        largest > top ? `; bars end at ${duration(top)}` : ""
                       }`}
                 </span>
               </figcaption>
@@ -131,13 +124,13 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
       <p class="said small" aria-hidden="true">
         {said !== undefined && (
           <>
-            {chosen === null && <b>{t("Newest:")} </b>}
+            {chosen === null && <b>Newest: </b>}
             {wordsOfRun(said)}
           </>
         )}
       </p>
       <details class="tabled small" onToggle={(event) => (tabled.value = event.currentTarget.open)}>
-        <summary>{t("View as table")}</summary>
+        <summary>View as table</summary>
         {tabled.value && <Table rows={newestFirst} rowKey={({ jobId }) => jobId} columns={columns} />}
       </details>
     </div>
@@ -146,7 +139,7 @@ export function RunChart({ name, newestFirst }: { name: string; newestFirst: rea
 
 function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; top: number; on: boolean }) {
   const sign = signOf(run);
-  // What is not nothing can be seen; what is not known is no bar, but a dot.
+  // A value above zero is visible; an unknown value is a dot.
   const height = ms === null ? 0 : Math.max(2, Math.min(1, ms / top) * rowHeight);
   const looks = ms === null ? "unknown" : ms > top ? "cut" : "";
   return (
@@ -157,13 +150,13 @@ function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; to
   );
 }
 
-/** Above its bar: how it stands, unless it is simply done; then what made it, unless that was its slot. */
+/** The sign above a bar: its state unless done, else its origin unless its occurrence. */
 function signOf({ state, by }: ScheduleRunLine): IconName | null {
   if (state !== null && state !== "done") return stateIcon(state);
   return by === "slot" ? null : madeIcons[by];
 }
 
-/** Only of what there is. */
+/** The signs that occur. */
 function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) {
   const states = new Map<string, number>();
   for (const { state } of runs) states.set(state ?? "gone", (states.get(state ?? "gone") ?? 0) + 1);
@@ -171,7 +164,9 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
   return (
     <div class="legend">
       {runs.length < of && (
-        <span>{t("newest {runs} of {of}", { runs: number(runs.length), of: number(of) })}</span>
+        <span>
+          newest {number(runs.length)} of {number(of)}
+        </span>
       )}
       {[...states].map(([state, n]) => (
         <span key={state}>
@@ -179,12 +174,12 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
             <i />
           </span>
           {state !== "done" && state !== "gone" && <Icon name={stateIcon(state)} size={10} />}
-          {state === "gone" ? t("not kept") : stateWord(state)} <b>{number(n)}</b>
+          {state === "gone" ? "not kept" : state} <b>{number(n)}</b>
         </span>
       ))}
       {asked.map((by) => (
         <span key={by}>
-          <Icon name={madeIcons[by]} size={10} /> {by === "hand" ? t("run by hand") : t("backfilled")}
+          <Icon name={madeIcons[by]} size={10} /> {by === "hand" ? "run by hand" : "backfilled"}
         </span>
       ))}
     </div>
@@ -193,32 +188,30 @@ function Legend({ runs, of }: { runs: readonly ScheduleRunLine[]; of: number }) 
 
 const columns: readonly Column<ScheduleRunLine>[] = [
   {
-    head: t("Slot"),
+    head: "Occurrence",
     cell: ({ at, jobId }) => (
       <JobLink id={jobId}>
         <span class="nowrap">{instant(at)}</span>
       </JobLink>
     ),
   },
-  { head: t("Made by"), from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
+  { head: "Created by", from: "medium", class: "muted", cell: ({ by }) => madeBy[by] },
   {
-    head: t("State"),
-    cell: ({ state }) =>
-      state === null ? <span class="muted">{t("not kept")}</span> : <State state={state} />,
+    head: "State",
+    cell: ({ state }) => (state === null ? <span class="muted">not kept</span> : <State state={state} />),
   },
-  { head: t("Late"), num: true, class: "nowrap", cell: ({ lateMs }) => duration(lateMs) },
-  { head: t("Ran"), num: true, class: "nowrap", cell: ({ ranMs }) => duration(ranMs) },
-  { head: t("Attempt"), num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
+  { head: "Late", num: true, class: "nowrap", cell: ({ lateMs }) => duration(lateMs) },
+  { head: "Ran", num: true, class: "nowrap", cell: ({ ranMs }) => duration(ranMs) },
+  { head: "Attempt", num: true, from: "medium", cell: ({ attempt }) => attempt ?? "—" },
 ];
 
-/** A run as a sentence. */
 function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
-    by === "slot" ? "" : by === "hand" ? t("by hand") : "backfilled",
-    state === null ? t("not kept any more") : stateWord(state),
+    by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",
+    state === null ? "no longer stored" : state,
   ];
-  if (lateMs !== null) parts.push(t("started {lateMs} after its slot", { lateMs: duration(lateMs) }));
-  if (ranMs !== null) parts.push(t("ran {ranMs}", { ranMs: duration(ranMs) }));
-  if (attempt !== null && attempt > 1) parts.push(t("attempt {attempt}", { attempt }));
+  if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its occurrence`);
+  if (ranMs !== null) parts.push(`ran ${duration(ranMs)}`);
+  if (attempt !== null && attempt > 1) parts.push(`attempt ${attempt}`);
   return `${instant(at)}: ${parts.filter((part) => part !== "").join(", ")}`;
 }

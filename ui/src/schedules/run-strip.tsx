@@ -1,27 +1,21 @@
-// The newest jobs of a schedule, a box for each.
+// The newest jobs of a schedule, one box each.
 import type { ScheduleRuns } from "../../../src/dashboard/api/contract.ts";
 import { href } from "../data/router.ts";
 import { duration, instant } from "../kit/format.ts";
-import { stateWord } from "../language/state-words.ts";
-import { t } from "../language/translation.ts";
 
-/** One box for each of its newest jobs, the newest at the right. */
+/** Newest at the right. */
 export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["runs"][string] }) {
   if (runs.length === 0) return <span class="muted">—</span>;
   const bad = runs.filter(({ state }) => state === "dead").length;
   const last = runs.at(-1);
   return (
-    <span
-      class="strip"
-      role="group"
-      aria-label={t("Newest jobs of {name}: {runs}, {bad} dead", { name, runs: runs.length, bad })}
-    >
+    <span class="strip" role="group" aria-label={`Newest jobs of ${name}: ${runs.length}, ${bad} dead`}>
       {runs.map((run) => (
         <a
           key={run.id}
           class={`cell ${run.state ?? "gone"}`}
           href={href(`/jobs/${run.id}`)}
-          // One stop for the keyboard: the newest. The others are on the jobs' own list.
+          // One tab stop. The job list has the others.
           tabIndex={run === last ? 0 : -1}
           title={wordsOf(run)}
           aria-label={wordsOf(run)}
@@ -32,8 +26,8 @@ export function RunStrip({ name, runs }: { name: string; runs: ScheduleRuns["run
 }
 
 function wordsOf({ at, state, lateMs, ranMs }: ScheduleRuns["runs"][string][number]): string {
-  const said = [state === null ? t("not kept any more") : stateWord(state)];
-  if (lateMs !== null) said.push(t("started {late} after its slot", { late: duration(lateMs) }));
-  if (ranMs !== null) said.push(t("ran {time}", { time: duration(ranMs) }));
+  const said = [state === null ? "no longer stored" : state];
+  if (lateMs !== null) said.push(`started ${duration(lateMs)} after its occurrence`);
+  if (ranMs !== null) said.push(`ran ${duration(ranMs)}`);
   return `${instant(at)}: ${said.join(", ")}`;
 }

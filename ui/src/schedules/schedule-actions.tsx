@@ -1,11 +1,10 @@
-// Actions on a schedule, and their dialogs: its next runs, and a backfill of slots that passed without a job.
+// Actions on a schedule, with their dialogs.
 import type { ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 import { go } from "../data/router.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
-import { showDialog } from "../kit/dialogs.tsx";
-import { t } from "../language/translation.ts";
+import { InfoDialog, showDialog } from "../kit/dialogs.tsx";
 import { Backfill } from "./backfill-dialog.tsx";
 import { editSchedule, NextSlots } from "./schedule-form.tsx";
 
@@ -13,94 +12,79 @@ export function useSchedules(): Query<{ schedules: ScheduleLine[] }> {
   return useQuery("schedules", (signal) => get("/schedules", {}, signal), { topic: "schedules" });
 }
 
-/** In its row, and on its own screen. */
+/** For its row and its own screen. */
 export function actionsOf(schedule: ScheduleLine, again: () => void, removed = again): Actions {
   const { name, paused } = schedule;
   const path = `/schedules/${seg(name)}`;
   const change = { on: name, needs: "schedules:set", then: again } as const;
   return [
     doing({
-      verb: t("Run now"),
+      verb: "Run now",
       on: name,
       needs: "schedules:trigger",
       icon: "next",
       run: () => send<{ id: string }>("POST", `${path}/trigger`).then(({ id }) => go(`/jobs/${id}`)),
-      done: t("Its job is made."),
+      done: "Job created",
     }),
     {
-      verb: t("Backfill"),
+      verb: "Backfill",
       needs: "schedules:trigger",
       icon: "clock",
-      title: t("Jobs for slots that passed without one"),
+      title: "Create jobs for missed occurrences",
       press: () =>
-        showDialog(t("Backfill {name}", { name }), (close) => (
+        showDialog(`Backfill ${name}`, (close) => (
           <Backfill schedule={schedule} close={close} again={again} />
         )),
     },
     {
-      verb: t("Edit"),
+      verb: "Edit",
       needs: "schedules:set",
       icon: "gear",
       press: () => editSchedule(schedule, again),
     },
     doing({
       ...change,
-      verb: paused ? t("Resume") : t("Pause"),
+      verb: paused ? "Resume" : "Pause",
       icon: paused ? "play" : "pause",
       run: () => send("POST", `${path}/${paused ? "resume" : "pause"}`),
-      done: paused ? t("It makes jobs again.") : t("It makes no more jobs."),
+      undo: () => send("POST", `${path}/${paused ? "pause" : "resume"}`),
+      done: paused ? "Schedule resumed" : "Schedule paused",
     }),
     (schedule.edited.length > 0 || schedule.error !== null) &&
       doing({
         ...change,
-        verb: t("Reset"),
+        verb: "Reset",
         icon: "retry",
-        title: t("Back to what the code says"),
+        title: "Restore the schedule set in code",
         run: () => send("POST", `${path}/reset`),
-        done: t("It is as the code says."),
+        done: "Schedule reset",
       }),
     doing({
       ...change,
       then: removed,
-      verb: t("Remove"),
+      verb: "Remove",
       danger: true,
       icon: "trash",
-      ask: t("A worker that defines it brings it back when it starts."),
+      ask: "A worker that defines this schedule adds it again when it starts.",
       run: () => send("DELETE", path),
-      done: t("Removed."),
+      done: "Removed",
     }),
   ];
 }
 
-/** Its own screen shows them anyway. */
+/** Hidden on its own screen, which lists them. */
 export function nextRuns(schedule: ScheduleLine): Action {
   const { name } = schedule;
   return {
-    verb: t("Next runs"),
+    verb: "Next runs",
     needs: "view",
     icon: "calendar",
     press: () =>
-      showDialog(t("Next runs of {name}", { name }), (close) => (
-        <NextRuns schedule={schedule} close={close} />
+      showDialog(`Next runs of ${name}`, (close) => (
+        <InfoDialog title={`Next runs of ${name}`} close={close}>
+          <p class="muted small">Time zone: {schedule.timezone ?? "UTC"}</p>
+          <NextSlots name={name} />
+        </InfoDialog>
       )),
   };
-}
-
-function NextRuns({ schedule, close }: { schedule: ScheduleLine; close: () => void }) {
-  return (
-    <div class="dialog">
-      <header>
-        <h2>{t("Next runs of {name}", { name: schedule.name })}</h2>
-      </header>
-      <div class="content">
-        <p class="muted small">{t("In the time of {timezone}.", { timezone: schedule.timezone ?? "UTC" })}</p>
-        <NextSlots name={schedule.name} />
-      </div>
-      <footer>
-        <button type="button" class="button" onClick={close}>
-          {t("Close")}
-        </button>
-      </footer>
-    </div>
-  );
 }

@@ -1,4 +1,4 @@
-// Changing a schedule by hand: the form, and what its timing comes to while it is typed.
+// The form of a schedule, with a live explanation of its timing.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { ScheduleLine, TimingPreview } from "../../../src/dashboard/api/contract.ts";
@@ -7,9 +7,8 @@ import { useQuery } from "../data/live-query.ts";
 import { Choice, Field, type Fields, openForm } from "../kit/forms.tsx";
 import { Ago } from "../kit/labels.tsx";
 import { Loaded } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 
-/** The next runs, as the clock of their zone shows them. */
+/** The next occurrences in the schedule's time zone. */
 function Slots({ runs }: Pick<TimingPreview, "runs">) {
   return (
     <ol class="samples">
@@ -30,15 +29,15 @@ function Slots({ runs }: Pick<TimingPreview, "runs">) {
 
 export function editSchedule(schedule: ScheduleLine, again: () => void): void {
   openForm({
-    title: t("Edit {name}", { name: schedule.name }),
-    verb: t("Save"),
+    title: `Edit ${schedule.name}`,
+    verb: "Save",
     then: again,
     body: <EditFields schedule={schedule} />,
     run: async (fields) => {
       const change = changeOf(schedule, fields);
-      if (Object.keys(change).length === 0) throw new Error(t("Nothing is changed."));
+      if (Object.keys(change).length === 0) throw new Error("Nothing to save.");
       await send("PATCH", `/schedules/${seg(schedule.name)}`, change);
-      return t("The change survives restarts.");
+      return "Schedule saved";
     },
   });
 }
@@ -53,27 +52,27 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
   return (
     <>
       <Field
-        label={cron === null ? t("Every") : t("Cron")}
+        label={cron === null ? "Every" : "Cron"}
         name="when"
         class="mono"
         defaultValue={when.peek()}
         onInput={typed(when)}
       />
       {cron !== null && (
-        <Field label={t("Time zone")} name="timezone" defaultValue={zone.peek()} onInput={typed(zone)} />
+        <Field label="Time zone" name="timezone" defaultValue={zone.peek()} onInput={typed(zone)} />
       )}
       <Ahead
         {...(cron === null ? { every: when.value } : { cron: when.value, timezone: zone.value || "UTC" })}
       />
       <div class="grid two">
         <Choice
-          label={t("Missed slots")}
+          label="Missed occurrences"
           name="missed"
           value={schedule.missed ?? "one"}
           options={["skip", "one", "all"]}
         />
         <Choice
-          label={t("Overlap")}
+          label="Overlap"
           name="overlap"
           value={schedule.overlap ?? "allow"}
           options={["allow", "skip", "queue"]}
@@ -81,22 +80,17 @@ function EditFields({ schedule }: { schedule: ScheduleLine }) {
       </div>
       <p class="muted small">
         {edited.length > 0
-          ? t(
-              "What you change stays as it is here, whatever the code says later; the rest follows the code. Changed by hand so far: {edited}.",
-              { edited: edited.join(", ") },
-            )
-          : t(
-              "What you change stays as it is here, whatever the code says later; the rest follows the code.",
-            )}
+          ? `Values changed here override the code. Others follow it. Changed so far: ${edited.join(", ")}.`
+          : "Values changed here override the code. Others follow it."}
       </p>
     </>
   );
 }
 
-/** Nobody types faster than this, and nobody waits for it. */
+/** Debounce of the explanation. */
 const settledMs = 250;
 
-/** What the timing means, or what is wrong with it; asked for when the typing rests. */
+/** Explains the timing, or says what is invalid. */
 function Ahead(timing: { readonly cron?: string; readonly every?: string; readonly timezone?: string }) {
   const key = JSON.stringify(timing);
   const settled = useSignal(key);
@@ -114,7 +108,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
   const told = query.data;
   if (told === null) return null;
   return (
-    <div class="stack tight" role="status" aria-label={t("What this means")}>
+    <div class="stack tight" role="status" aria-label="Explanation">
       {told.error === null ? (
         <>
           <b>{told.words}</b>
@@ -127,7 +121,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
   );
 }
 
-/** Only what differs: what is sent counts as edited, and later words of the code about it are passed over. */
+/** Only changed values, because a sent value counts as edited and overrides the code. */
 function changeOf(schedule: ScheduleLine, fields: Fields): Record<string, string> {
   const { cron, timezone, missed, overlap } = schedule;
   const asked: readonly (readonly [name: string, value: string | undefined, was: string])[] = [
@@ -145,10 +139,10 @@ function everyText({ everyMs }: ScheduleLine): string {
   return `${(everyMs ?? 0) / 1_000}s`;
 }
 
-/** What becomes of a slot whose earlier job has not ended. */
+/** The rule for an occurrence whose previous job still runs. */
 export const overlapWords = {
-  allow: t("allowed"),
-  skip: t("the slot is skipped"),
+  allow: "allowed",
+  skip: "the occurrence is skipped",
   queue: "the slot waits",
 } as const;
 

@@ -1,17 +1,13 @@
-// What was done on the dashboard, and by whom.
+// The audit trail of everything.
 import { Head } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 import { AuditTrail } from "../operations/audit-trail.tsx";
 
 export function AuditScreen() {
   return (
     <>
-      <Head title={t("Audit")} note={t("What was done on this dashboard, and by whom. Kept 90 days.")} />
-      <section class="panel" aria-label={t("Audit trail")}>
-        <AuditTrail
-          target={null}
-          empty={t("Every retry, cancel, pause and change made here leaves a line.")}
-        />
+      <Head title="Audit" note="Operator actions on the dashboard and the command line. Kept for 90 days." />
+      <section class="panel" aria-label="Audit trail">
+        <AuditTrail target={null} empty="Every retry, cancel, pause and change is recorded here." />
       </section>
     </>
   );

@@ -1,53 +1,48 @@
-// Batches: what was enqueued together, how far each is, and what comes after it.
+// Batches: progress, and the job that runs after.
 import { useSignal } from "@preact/signals";
 import type { BatchList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
-import { duration, number, shortId } from "../kit/format.ts";
+import { duration, number, plural, shortId } from "../kit/format.ts";
 import { Ago, JobLink, State } from "../kit/labels.tsx";
 import { Head } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
-import { rich } from "../language/rich-text.ts";
 import { href, params } from "../data/router.ts";
 import { type Column, Listing, Pager } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 type Batch = BatchList["batches"][number];
 
 const views = [
-  { name: t("All"), view: null, asked: {} },
-  { name: t("Open"), view: "open", asked: { state: "open" } },
-  { name: t("Failed"), view: "failed", asked: { state: "failed" } },
-  { name: t("Ended"), view: "ended", asked: { state: "ended" } },
+  { name: "All", view: null, asked: {} },
+  { name: "Open", view: "open", asked: { state: "open" } },
+  { name: "Failed", view: "failed", asked: { state: "failed" } },
+  { name: "Ended", view: "ended", asked: { state: "ended" } },
 ] as const;
 
-/** What becomes of the job after them when one ends dead or cancelled. */
+/** The rule for the final job if a member does not succeed. */
 const policies: Readonly<Record<NonNullable<Batch["policy"]>, string>> = {
-  cancel: t("cancelled if one ends badly"),
-  continue: t("runs even if one ends badly"),
-  wait: t("waits until all are done"),
+  cancel: "cancelled if one does not succeed",
+  continue: "runs even if one does not succeed",
+  wait: "waits until all are done",
 };
 
 const columns: Column<Batch>[] = [
   {
-    head: t("Batch"),
+    head: "Batch",
     cell: ({ id, names, total }) => (
       <>
-        <a class="link" href={jobsOf(id)} title={t("The jobs of batch {id}", { id })}>
+        <a class="link" href={jobsOf(id)} title={`The jobs of batch ${id}`}>
           {names.join(", ")}
         </a>
         <span class="sub">
-          {rich("{id} · {total, plural, one {# job} other {# jobs}}", {
-            id: <span class="mono">{shortId(id)}</span>,
-            total,
-          })}
+          <span class="mono">{shortId(id)}</span> · {plural(total, "job")}
         </span>
       </>
     ),
   },
-  { head: t("How far"), cell: (batch) => <HowFar batch={batch} /> },
+  { head: "Progress", cell: (batch) => <HowFar batch={batch} /> },
   {
-    head: t("Then"),
+    head: "Then",
     cell: ({ then, policy }) =>
       then === null ? (
         <span class="muted">—</span>
@@ -55,33 +50,29 @@ const columns: Column<Batch>[] = [
         <>
           <span class="row tight">
             <JobLink id={then.id}>{then.name}</JobLink>
-            {then.state === null ? (
-              <span class="muted small">{t("not kept")}</span>
-            ) : (
-              <State state={then.state} />
-            )}
+            {then.state === null ? <span class="muted small">not kept</span> : <State state={then.state} />}
           </span>
           {policy !== null && <span class="sub">{policies[policy]}</span>}
         </>
       ),
   },
   {
-    head: t("Created"),
+    head: "Created",
     num: true,
     from: "medium",
     class: "muted",
     cell: ({ createdAt }) => <Ago at={createdAt} />,
   },
   {
-    head: t("Started"),
+    head: "Started",
     num: true,
     from: "wide",
     class: "muted",
     cell: ({ startedAt }) => <Ago at={startedAt} />,
   },
-  { head: t("Ended"), num: true, from: "wide", class: "muted", cell: ({ endedAt }) => <Ago at={endedAt} /> },
+  { head: "Ended", num: true, from: "wide", class: "muted", cell: ({ endedAt }) => <Ago at={endedAt} /> },
   {
-    head: t("Took"),
+    head: "Took",
     num: true,
     from: "medium",
     class: "muted nowrap",
@@ -104,8 +95,8 @@ export function BatchesScreen() {
   );
   return (
     <>
-      <Head title={t("Batches")} note={t("Jobs that were enqueued together, the newest first.")} />
-      <nav class="tabs" aria-label={t("Views")}>
+      <Head title="Batches" note="Jobs enqueued together, newest first." />
+      <nav class="tabs" aria-label="Views">
         {views.map(({ name, view }) => (
           <a
             key={name}
@@ -117,17 +108,17 @@ export function BatchesScreen() {
           </a>
         ))}
       </nav>
-      <section class="panel" aria-label={t("Batches")}>
+      <section class="panel" aria-label="Batches">
         <Listing
           query={query}
           rows={({ batches }) => batches}
           rowKey={({ id }: Batch) => id}
           empty={{
             icon: "layers",
-            title: chosen.view === null ? t("No batch yet") : t("No such batch"),
+            title: chosen.view === null ? "No batches yet" : "No such batch",
             text: (
               <>
-                <p>{t("Jobs that belong together, and one that runs when all of them have ended:")}</p>
+                <p>Enqueue jobs together, and one that runs when all have ended:</p>
                 <pre class="code">{`await hf.batch(pages.map((url) => ({ job: fetchPage, input: { url } })), {\n  then: { job: report, input: {} },\n});`}</pre>
               </>
             ),
@@ -136,7 +127,7 @@ export function BatchesScreen() {
           foot={({ cursor: next, batches }) => (
             <Pager cursor={cursor} next={next}>
               {chosen.view !== null && next !== null && batches.length < 25 && (
-                <span>{t("The newest batches were looked through; there may be more.")}</span>
+                <span>Only the newest batches were searched. There may be more.</span>
               )}
             </Pager>
           )}
@@ -152,27 +143,27 @@ function jobsOf(id: string, state?: string): string {
 
 const ends = ["done", "dead", "cancelled"] as const;
 
-/** A bar of what has become of its jobs, and the same in numbers that lead to them. */
+/** A bar of the members' states, and counts that link to them. */
 function HowFar({ batch }: { batch: Batch }) {
   const { id, total, counted, cut, open, running, gone } = batch;
   const of = cut ? counted : total;
   const over = of - open;
   const share = (n: number): string => `${of === 0 ? 0 : (n / of) * 100}%`;
   const words = cut
-    ? t("{over} of {of} ended, of the newest that were looked at", { over: number(over), of: number(of) })
-    : t("{over} of {of} ended", { over: number(over), of: number(of) });
+    ? `${number(over)} of ${number(of)} ended, of the newest that were looked at`
+    : `${number(over)} of ${number(of)} ended`;
   const numbers = [
-    { n: batch.dead, words: t("dead"), state: "dead" },
-    { n: batch.cancelled, words: t("cancelled"), state: "cancelled" },
-    { n: running, words: t("running"), state: "running" },
-    { n: open - running, words: t("waiting"), state: "ready,scheduled,waiting" },
+    { n: batch.dead, words: "dead", state: "dead" },
+    { n: batch.cancelled, words: "cancelled", state: "cancelled" },
+    { n: running, words: "running", state: "running" },
+    { n: open - running, words: "waiting", state: "ready,scheduled,waiting" },
   ];
   return (
     <div class="how-far-batch">
       <span
         class="gauge parts"
         role="progressbar"
-        aria-label={t("How far")}
+        aria-label="Progress"
         aria-valuemin={0}
         aria-valuemax={of}
         aria-valuenow={over}
@@ -186,7 +177,9 @@ function HowFar({ batch }: { batch: Batch }) {
         <i class="running" style={{ width: share(running) }} />
       </span>
       <span class="sub">
-        <span>{t("{over} of {of}", { over: number(over), of: number(of) })}</span>
+        <span>
+          {number(over)} of {number(of)}
+        </span>
         {numbers
           .filter(({ n }) => n > 0)
           .map(({ n, words: what, state }) => (
@@ -194,8 +187,8 @@ function HowFar({ batch }: { batch: Batch }) {
               {number(n)} {what}
             </a>
           ))}
-        {gone > 0 && <span>{t("{gone} not kept", { gone: number(gone) })}</span>}
-        {cut && <span>{t("the newest of {total} jobs were looked at", { total: number(total) })}</span>}
+        {gone > 0 && <span>{number(gone)} no longer stored</span>}
+        {cut && <span>the newest of {number(total)} jobs were looked at</span>}
       </span>
     </div>
   );

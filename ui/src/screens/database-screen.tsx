@@ -1,5 +1,4 @@
-// How the database is: size, connections, the oldest transaction, tables; what the doctor says;
-// and how it was, as far as workers have measured.
+// The database: size, connections, oldest transaction, tables, doctor, and resources over time.
 import type { DatabaseHealth } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { DoctorPanel } from "../database/doctor-panel.tsx";
@@ -8,17 +7,16 @@ import { Ago } from "../kit/labels.tsx";
 import { Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { DatabaseCharts } from "../charts/resource-charts.tsx";
 import { type Column, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const longTransactionMs = 60_000;
 
 const columns: Column<DatabaseHealth["tables"][number]>[] = [
-  { head: t("Table"), class: "mono", cell: ({ name }) => name },
-  { head: t("Size"), num: true, cell: ({ bytes: size }) => bytes(size) },
-  { head: t("Rows"), num: true, cell: ({ rows }) => (rows === null ? "—" : number(rows)) },
-  { head: t("Dead rows"), num: true, cell: ({ deadRows }) => (deadRows === null ? "—" : number(deadRows)) },
-  { head: t("Vacuumed"), num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
+  { head: "Table", class: "mono", cell: ({ name }) => name },
+  { head: "Size", num: true, cell: ({ bytes: size }) => bytes(size) },
+  { head: "Rows", num: true, cell: ({ rows }) => (rows === null ? "—" : number(rows)) },
+  { head: "Dead rows", num: true, cell: ({ deadRows }) => (deadRows === null ? "—" : number(deadRows)) },
+  { head: "Vacuumed", num: true, class: "muted", cell: ({ vacuumedAt }) => <Ago at={vacuumedAt} /> },
 ];
 
 export function DatabaseScreen() {
@@ -27,70 +25,60 @@ export function DatabaseScreen() {
   });
   return (
     <>
-      <Head title={t("Database")} note={t("How the store is doing.")} />
+      <Head title="Database" note="Health of the database." />
       <Loaded query={query}>
         {(health) => (
           <>
             {(health.oldestTransactionMs ?? 0) > longTransactionMs && (
               <div class="banner" role="status">
-                {t(
-                  "A transaction has been open for {oldestTransactionMs}: Postgres cannot clean up behind it.",
-                  { oldestTransactionMs: duration(health.oldestTransactionMs) },
-                )}
+                A transaction has been open for {duration(health.oldestTransactionMs)}. Vacuum cannot remove
+                newer dead rows.
               </div>
             )}
             <div class="tiles">
               <Tile
                 name={health.dialect === "sqlite" ? "SQLite" : "Postgres"}
                 value={health.version.split(" ")[0] ?? ""}
-                note={t("version")}
+                note="version"
               />
               <Tile
-                name={t("Size")}
+                name="Size"
                 value={bytes(health.sizeBytes)}
-                note={
-                  health.freeBytes === null
-                    ? t("database")
-                    : t("{freeBytes} free inside", { freeBytes: bytes(health.freeBytes) })
-                }
+                note={health.freeBytes === null ? "database" : `${bytes(health.freeBytes)} free inside`}
               />
+              <Tile name="Round trip" value={duration(health.roundTripMs)} note="of a small read" />
               <Tile
-                name={t("Round trip")}
-                value={duration(health.roundTripMs)}
-                note={t("of a small read, just now")}
-              />
-              <Tile
-                name={t("WAL")}
+                name="WAL"
                 value={bytes(health.walBytes)}
                 note={
                   health.walBytes !== null
-                    ? t("not yet checkpointed")
+                    ? "not yet checkpointed"
                     : health.dialect === "sqlite"
-                      ? t("in memory")
-                      : t("not told by the server")
+                      ? "in memory"
+                      : "unknown"
                 }
               />
               <Tile
-                name={t("Connections")}
+                name="Connections"
                 value={health.connections === null ? "—" : number(health.connections)}
                 note={
                   health.maxConnections === null
-                    ? t("one file, no server")
-                    : t("of {maxConnections}", { maxConnections: number(health.maxConnections) })
+                    ? "one file, no server"
+                    : `of ${number(health.maxConnections)}`
                 }
               />
               <Tile
-                name={t("Wake-ups")}
-                value={health.listening ? t("Live") : t("Polling")}
-                note={health.listening ? t("from other processes") : t("not proven now")}
+                name="Wake-ups"
+                value={health.listening ? "Live" : "Polling"}
+                note={health.listening ? "from other processes" : "unverified"}
               />
             </div>
             <DoctorPanel />
             <DatabaseCharts />
             {health.tables.some(({ bytes: size }) => size !== null) && (
               <Panel
-                title={t("Tables")}
-                note={health.dialect === "postgres" ? t("rows as the server last counted them") : undefined}
+                title="Tables"
+                note={health.dialect === "postgres" ? "rows estimated by the server" : undefined}
               >
                 <Table rows={health.tables} rowKey={({ name }) => name} columns={columns} />
               </Panel>

@@ -1,6 +1,6 @@
-// One cause of failures: how often and since when, where, what was decided, and trying one of its jobs before all of them.
+// One failure group: counts over time, queues, decision, and retrying one job before all.
 import { useLayoutEffect } from "preact/hooks";
-import type { ErrorClues, ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
+import type { ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { ApiFailure, get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
@@ -18,7 +18,7 @@ import {
   retryAll,
   tryOne,
 } from "../failures/failure-actions.tsx";
-import { duration, instant, minuteOf, number, shortId } from "../kit/format.ts";
+import { instant, minuteOf, number, plural, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { commandOf } from "../jobs/job-filter.ts";
 import { onKey } from "../kit/shortcuts.ts";
@@ -31,8 +31,6 @@ import { href, params } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
 import { useQuery } from "../data/live-query.ts";
 import { IgnoredUntil } from "../failures/ignored-until.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 const HOUR = 3_600_000;
 
@@ -43,10 +41,10 @@ export function FailureScreen({ group: id }: { group: string }) {
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
       <section class="panel">
-        <Empty icon="search" title={t("No such error")}>
-          <p>{t("Nothing has failed so, or it is longer ago than 30 days.")}</p>
+        <Empty icon="search" title="No such error">
+          <p>No such failure in the last 30 days.</p>
           <a class="button" href={href("/errors")}>
-            {t("All failures")}
+            All failures
           </a>
         </Empty>
       </section>
@@ -55,7 +53,7 @@ export function FailureScreen({ group: id }: { group: string }) {
 }
 
 function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void }) {
-  // Before the paint: who sees it can press a key.
+  // Before the paint, so that keys work as soon as the screen is visible.
   useLayoutEffect(() => {
     const offs = groupKeys(again).map(([key, run]) => onKey(key, () => run(group)));
     return () => offs.forEach((off) => off());
@@ -67,94 +65,95 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
       <div class="head">
         <div style={{ minWidth: 0 }}>
           <div class="row">
-            <h1 class="error-title">{group.message ?? t("(hidden)")}</h1>
+            <h1 class="error-title">{group.message ?? "(hidden)"}</h1>
             <State state={group.state} />
             <IgnoredUntil group={group} />
           </div>
           <p class="row tight">
-            <span>{t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}</span>
+            <span>
+              {group.name} in {group.queues.join(", ")}
+            </span>
             <span class="mono">{group.group}</span>
             <button
               type="button"
               class="button quiet small"
-              title={t("The same in a terminal")}
+              title="The same in a terminal"
               onClick={() => void copy(`holdfast errors show ${group.group}`)}
             >
-              <Icon name="copy" size={13} /> {t("Copy as command")}
+              <Icon name="copy" size={13} /> Copy as command
             </button>
           </p>
         </div>
         <span class="spring" />
         <div class="row">
-          <Act large verb={t("Note")} on="" needs="errors:triage" press={() => note(group, again)} />
+          <Act large verb="Note" on="" needs="errors:triage" press={() => note(group, again)} />
           {!isSettled(group) && (
-            <Act large verb={t("Ignore")} on="" needs="errors:triage" press={() => ignore(group, again)} />
+            <Act large verb="Ignore" on="" needs="errors:triage" press={() => ignore(group, again)} />
           )}
           {group.state === "open" || group.state === "regressed" ? (
-            <Act large verb={t("Resolve")} on="" needs="errors:triage" press={() => resolve(group, again)} />
+            <Act large verb="Resolve" on="" needs="errors:triage" press={() => resolve(group, again)} />
           ) : (
-            <Act large verb={t("Reopen")} on="" needs="errors:triage" press={() => reopen(group, again)} />
+            <Act large verb="Reopen" on="" needs="errors:triage" press={() => reopen(group, again)} />
           )}
         </div>
       </div>
       <Decided group={group} />
-      <section class="tiles" aria-label={t("Figures")}>
+      <section class="tiles" aria-label="Figures">
         <Tile
-          name={t("Dead")}
+          name="Dead"
           value={number(group.dead)}
-          note={t("jobs that gave up")}
+          note="jobs without attempts left"
           to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
           bad={group.dead > 0}
         />
         <Tile
-          name={t("Retrying")}
+          name="Retrying"
           value={number(group.retrying)}
-          note={t("wait for their next attempt")}
+          note="wait for their next attempt"
           to={href(`/retries?errorGroup=${group.group}`)}
         />
-        <Tile name={t("Failures, 1 h")} value={number(group.lastHour)} note={t("attempts")} />
-        <Tile name={t("24 h")} value={number(group.lastDay)} note={t("attempts")} />
-        <Tile name={t("7 d")} value={number(group.lastWeek)} note={t("attempts")} />
+        <Tile name="Failures, 1 h" value={number(group.lastHour)} note="attempts" />
+        <Tile name="24 h" value={number(group.lastDay)} note="attempts" />
+        <Tile name="7 d" value={number(group.lastWeek)} note="attempts" />
         <Tile
-          name={t("Seen")}
+          name="Seen"
           value={<Ago at={group.lastAt} />}
-          note={<>{rich("first {when}", { when: <Ago at={group.firstAt} /> })}</>}
+          note={
+            <>
+              first <Ago at={group.firstAt} />
+            </>
+          }
         />
       </section>
       <div class="grid aside">
         <div class="stack">
           <TrialRun key={tried} group={group} tried={tried} again={again} />
-          <Panel title={t("The last 7 days")} note={t("attempts that failed so, by the hour")}>
+          <Panel title="The last 7 days" note="failed attempts per hour">
             <div class="week">
-              <Bars
-                of={group.week}
-                label={t("Failures by the hour, the last 7 days")}
-                height={72}
-                name={hourName}
-              />
+              <Bars of={group.week} label="Failures per hour, last 7 days" height={72} name={hourName} />
               <div class="ends muted small">
                 <span>{hourName(0)}</span>
-                <span>{t("now")}</span>
+                <span>now</span>
               </div>
             </div>
           </Panel>
           <Examples group={group} />
         </div>
         <div class="stack">
-          <Panel title={t("Facts")}>
+          <Panel title="Facts">
             <Facts
               of={[
                 [
-                  t("Kind"),
+                  "Name",
                   <a class="link" href={href(`/jobs?name=${group.name}`)}>
                     {group.name}
                   </a>,
                 ],
-                [t("First seen"), instant(group.firstAt)],
-                [t("Last seen"), instant(group.lastAt)],
-                [t("Versions"), group.versions.join(", ") || "—"],
+                ["First seen", instant(group.firstAt)],
+                ["Last seen", instant(group.lastAt)],
+                ["Versions", group.versions.join(", ") || "—"],
                 [
-                  t("Queues"),
+                  "Queues",
                   group.queues.map((queue, i) => (
                     <>
                       {i > 0 && ", "}
@@ -167,16 +166,15 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
               ]}
             />
           </Panel>
-          <Clues group={group} />
           {group.places.length > 0 && (
-            <Panel title={t("Where")} note={t("in 30 days")}>
+            <Panel title="Queues and versions" note="in 30 days">
               <Table
                 rows={group.places}
                 rowKey={({ queue, version }) => `${queue} ${version}`}
                 columns={[
-                  { head: t("Queue"), cell: ({ queue }) => queue },
-                  { head: t("Version"), num: true, cell: ({ version }) => number(version) },
-                  { head: t("Failures"), num: true, cell: ({ n }) => number(n) },
+                  { head: "Queue", cell: ({ queue }) => queue },
+                  { head: "Version", num: true, cell: ({ version }) => number(version) },
+                  { head: "Failures", num: true, cell: ({ n }) => number(n) },
                 ]}
               />
             </Panel>
@@ -187,70 +185,19 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
   );
 }
 
-/** What may help to find why. */
-function Clues({ group }: { group: ErrorGroupDetail }) {
-  const query = useQuery(`clues ${group.group}`, (signal) =>
-    get<ErrorClues>(`/errors/${group.group}/clues`, {}, signal),
-  );
-  const told = query.data;
-  if (told === null || (told.since === null && told.common.length === 0)) return null;
-  const { since, looked, common } = told;
-  return (
-    <Panel title={t("Clues")}>
-      <div class="content stack tight">
-        {since !== null && (
-          <p>
-            {rich("Only since release {release}: first seen {firstAt} after it started, and never before.", {
-              release: <b>{since.release}</b>,
-              firstAt: duration(Math.max(0, (group.firstAt ?? since.at) - since.at)),
-            })}
-          </p>
-        )}
-        {common.length > 0 && (
-          <>
-            <p class="muted small">
-              {t("In common, of the inputs of its newest {looked} dead jobs:", {
-                looked: number(looked ?? 0),
-              })}
-            </p>
-            <dl class="facts">
-              {common.map(({ path, value, n }) => (
-                <>
-                  <dt key={`${path} name`} class="mono clip" title={path}>
-                    {path}
-                  </dt>
-                  <dd key={path}>
-                    <span class="mono">{value}</span>{" "}
-                    <span class="muted small">
-                      {n === looked
-                        ? t("all")
-                        : t("{n} of {looked}", { n: number(n), looked: number(looked ?? 0) })}
-                    </span>
-                  </dd>
-                </>
-              ))}
-            </dl>
-          </>
-        )}
-      </div>
-    </Panel>
-  );
-}
-
-/** What was decided, by whom, and what was noted. */
+/** The decision, its author and its note. */
 function Decided({ group }: { group: ErrorGroupDetail }) {
   const { state, decidedAt, decidedBy, note: text, link } = group;
-  const said = { by: decidedBy ?? "", when: <Ago at={decidedAt} /> };
+  const decided = (
+    <>
+      {decidedBy !== null && `by ${decidedBy} `}
+      <Ago at={decidedAt} />
+    </>
+  );
   const says = {
-    regressed:
-      decidedBy === null
-        ? rich("It was resolved {when} and has failed again since.", said)
-        : rich("It was resolved by {by} {when} and has failed again since.", said),
-    resolved:
-      decidedBy === null
-        ? rich("Resolved {when}. If it fails so again, it opens by itself.", said)
-        : rich("Resolved by {by} {when}. If it fails so again, it opens by itself.", said),
-    ignored: decidedBy === null ? rich("Ignored {when}.", said) : rich("Ignored by {by} {when}.", said),
+    regressed: <>Resolved {decided}; it has failed again since.</>,
+    resolved: <>Resolved {decided}. Reopens if the same failure occurs again.</>,
+    ignored: <>Ignored {decided}.</>,
     open: null,
   }[state];
   if (says === null && text === null && link === null) return null;
@@ -272,7 +219,7 @@ function Decided({ group }: { group: ErrorGroupDetail }) {
   );
 }
 
-/** One of its jobs is tried, and what becomes of it is seen before the others follow. */
+/** The result of one retried job, before the others are retried. */
 function TrialRun({
   group,
   tried,
@@ -285,18 +232,15 @@ function TrialRun({
   const { dead } = group;
   if (tried === null)
     return dead === 0 ? null : (
-      <Panel title={t("Is it mended?")}>
+      <Panel title="Is it fixed?">
         <div class="content row">
           <span style={{ flexBasis: "100%" }}>
-            {t(
-              "Try one of the {dead, plural, one {# dead job} other {# dead jobs}} and see what becomes of it, then retry the rest.",
-              { dead },
-            )}
+            Retry one of the {plural(dead, "dead job")} first. If it succeeds, retry the rest.
           </span>
           <Act
             large
             primary
-            verb={t("Try one")}
+            verb="Retry one"
             on=""
             needs="jobs:retry"
             icon="play"
@@ -313,21 +257,21 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
   const query = useJob(id);
   return (
     <Panel
-      title={t("One was tried")}
+      title="One job was retried"
       tools={
         <button
           type="button"
           class="button small quiet"
           onClick={() => void copy(commandOf("list", { ids: [id] }))}
         >
-          {t("Copy as command")}
+          Copy as command
         </button>
       }
     >
       <Loaded query={query}>
         {(job) => {
           const good = job.state === "done";
-          // A job that was retried has no error until it fails again; with attempts left it then waits for the next.
+          // A retried job has no error until it fails again, and then waits for its next attempt.
           const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
           return (
             <div class="content stack tight">
@@ -340,16 +284,13 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                 <div class="row">
                   <span style={{ flex: 1, minWidth: "160px" }}>
                     {good
-                      ? t(
-                          "It came good. {dead, plural, one {# dead job} other {# dead jobs}} {dead, plural, one {is} other {are}} left.",
-                          { dead: group.dead },
-                        )
-                      : t("It failed again; the others may too.")}
+                      ? `It succeeded. ${plural(group.dead, "dead job")} ${group.dead === 1 ? "is" : "are"} left.`
+                      : "It failed again. The others may fail too."}
                   </span>
                   <Act
                     large
                     quiet={good}
-                    verb={t("Try another")}
+                    verb="Retry another"
                     on=""
                     needs="jobs:retry"
                     press={() => tryOne(group)}
@@ -357,7 +298,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
                   <AllOfThem group={group} again={again} primary={good} />
                 </div>
               )}
-              {good && group.dead === 0 && <p class="muted">{t("It came good, and none is left.")}</p>}
+              {good && group.dead === 0 && <p class="muted">It succeeded, and no dead job is left.</p>}
             </div>
           );
         }}
@@ -366,7 +307,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
   );
 }
 
-/** The newest of its jobs. */
+/** The newest jobs of the group. */
 function Examples({ group }: { group: ErrorGroupDetail }) {
   const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
   const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
@@ -374,37 +315,37 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
   });
   return (
     <Panel
-      title={t("Jobs")}
-      note={t("the newest that failed so")}
+      title="Jobs"
+      note="newest of this group"
       tools={
         <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
-          {t("All")}
+          All
         </a>
       }
     >
       <Loaded query={query}>
         {({ jobs }) =>
           jobs.length === 0 ? (
-            <Empty icon="check" title={t("None is dead or retrying")}>
-              <p>{t("They came good, were deleted, or their retention has passed.")}</p>
+            <Empty icon="check" title="No dead or retrying jobs">
+              <p>They succeeded, were deleted, or were removed after their retention.</p>
             </Empty>
           ) : (
             <Table
               rows={jobs}
               rowKey={({ id }) => id}
               columns={[
-                { head: t("Job"), class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
-                { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
+                { head: "Job", class: "mono", cell: ({ id }) => <JobLink id={id}>{shortId(id)}</JobLink> },
+                { head: "State", cell: (job) => <JobStateOf job={job} /> },
                 {
-                  head: t("Input"),
+                  head: "Input",
                   from: "medium",
                   class: "mono clip muted",
                   style: { maxWidth: "320px" },
                   cell: ({ preview }) => preview ?? "—",
                 },
-                { head: t("Queue"), from: "wide", cell: ({ queue }) => queue },
+                { head: "Queue", from: "wide", cell: ({ queue }) => queue },
                 {
-                  head: t("When"),
+                  head: "When",
                   num: true,
                   class: "muted",
                   cell: ({ endedAt, startedAt }) => <Ago at={endedAt ?? startedAt} />,
@@ -418,7 +359,7 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
   );
 }
 
-/** What can be done with all of a cause's dead jobs. */
+/** Actions on all dead jobs of the group. */
 function AllOfThem({
   group,
   again,
@@ -433,7 +374,7 @@ function AllOfThem({
       <Act
         large
         primary={primary}
-        verb={t("Retry all")}
+        verb="Retry all"
         on=""
         needs="jobs:retry"
         press={() => retryAll(group, again)}
@@ -441,29 +382,22 @@ function AllOfThem({
       {may("jobs:edit") && may("view:payload") && (
         <Act
           large
-          verb={t("Change and retry")}
+          verb="Change and retry"
           on=""
           needs="jobs:retry"
-          title={t("Patch the inputs of its dead jobs, then retry them")}
+          title="Patch the inputs of its dead jobs, then retry them"
           press={() => patchAll(group, again)}
         />
       )}
       <Act
         large
-        verb={t("Move all")}
+        verb="Move all"
         on=""
         needs="jobs:edit"
-        title={t("Put its dead jobs into another queue, where they stay dead")}
+        title="Move its dead jobs to another queue; they stay dead"
         press={() => moveAll(group, again)}
       />
-      <Act
-        large
-        danger
-        verb={t("Delete all")}
-        on=""
-        needs="jobs:delete"
-        press={() => deleteAll(group, again)}
-      />
+      <Act large danger verb="Delete all" on="" needs="jobs:delete" press={() => deleteAll(group, again)} />
     </>
   );
 }

@@ -1,4 +1,4 @@
-// Failures by what they failed of: one line a cause, however many jobs; what is decided about each, and what wants attention.
+// Failure groups: one row each, with decisions, those that need attention first.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
@@ -24,24 +24,22 @@ import { Ago, State } from "../kit/labels.tsx";
 import { Empty, Head, Loaded } from "../kit/panels.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { arrange, type Column, menuColumn, Table } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 
 const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
-  { name: t("Open"), state: null, holds: wantsAttention },
-  { name: t("Ignored"), state: "ignored", holds: ({ state }) => state === "ignored" },
-  { name: t("Resolved"), state: "resolved", holds: ({ state }) => state === "resolved" },
-  { name: t("All"), state: "all", holds: () => true },
+  { name: "Open", state: null, holds: wantsAttention },
+  { name: "Ignored", state: "ignored", holds: ({ state }) => state === "ignored" },
+  { name: "Resolved", state: "resolved", holds: ({ state }) => state === "resolved" },
+  { name: "All", state: "all", holds: () => true },
 ];
 
-/** By what they can be grouped; null: by cause. */
+/** Groupings; null: by failure group. */
 const sides = [
-  [null, t("Cause")],
-  ["kind", t("Kind")],
-  ["queue", t("Queue")],
-  ["worker", t("Worker")],
-  ["version", t("Version")],
-  ["hour", t("Hour")],
+  [null, "Group"],
+  ["kind", "Name"],
+  ["queue", "Queue"],
+  ["worker", "Worker"],
+  ["version", "Version"],
+  ["hour", "Hour"],
 ] as const;
 
 export function FailuresScreen() {
@@ -50,14 +48,14 @@ export function FailuresScreen() {
   return (
     <>
       <Head
-        title={t("Failures")}
+        title="Failures"
         note={
           side[0] === null
-            ? t("Grouped by what they failed of. Try one, then retry the rest.")
-            : t("Attempts that failed, as workers counted them.")
+            ? "Grouped by failure. Retry one, then retry the rest."
+            : "Failed attempts, counted by workers."
         }
       >
-        <nav class="spans" aria-label={t("Group by")}>
+        <nav class="spans" aria-label="Group by">
           {sides.map(([name, text]) => (
             <a
               key={text}
@@ -79,7 +77,7 @@ function ByCause() {
   const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
   return (
     <>
-      <nav class="tabs" aria-label={t("States")}>
+      <nav class="tabs" aria-label="States">
         {tabs.map(({ name, state, holds }) => (
           <a
             key={name}
@@ -91,7 +89,7 @@ function ByCause() {
           </a>
         ))}
       </nav>
-      <section class="panel" aria-label={t("Errors")}>
+      <section class="panel" aria-label="Errors">
         <Loaded query={query}>
           {({ groups, cut, searched }) => (
             <>
@@ -103,10 +101,8 @@ function ByCause() {
               />
               {cut && (
                 <footer>
-                  {t(
-                    "Jobs are counted among the newest {searched} that ended unhappily. Open a group to see them all.",
-                    { searched: number(searched) },
-                  )}
+                  Counted among the newest {number(searched)} dead or cancelled jobs. Open a group for all of
+                  them.
                 </footer>
               )}
             </>
@@ -127,7 +123,7 @@ function List({
   again: () => void;
 }) {
   const columns = columnsOf(tab, again);
-  // Keys go from row to row as they are shown.
+  // Keys follow the displayed order.
   const groups = arrange(given, columns, "sort");
   const current = useSignal<string | null>(null);
   const body = useRef<HTMLTableSectionElement>(null);
@@ -141,7 +137,7 @@ function List({
     const group = groups[at];
     if (group !== undefined) run(group);
   };
-  // Before the paint: who sees the list can press a key.
+  // Before the paint, so that keys work as soon as the list is visible.
   useLayoutEffect(() => {
     const offs = [
       onKey("j", () => move(1)),
@@ -173,53 +169,44 @@ function List({
 function Nothing({ tab }: { tab: string | null }) {
   if (tab === null)
     return (
-      <Empty icon="check" title={t("Nothing is dead")}>
-        <p>
-          {t(
-            "Jobs that failed come here, grouped by error, until they come good or their retention passes. Resolved and ignored ones are beside.",
-          )}
-        </p>
+      <Empty icon="check" title="No dead jobs">
+        <p>Failed jobs are grouped here until they succeed or their retention ends.</p>
       </Empty>
     );
   return (
     <Empty
       icon="check"
       title={
-        tab === "all"
-          ? t("Nothing has failed")
-          : tab === "resolved"
-            ? t("Nothing is resolved")
-            : t("Nothing is ignored")
+        tab === "all" ? "No failures" : tab === "resolved" ? "No resolved failures" : "No ignored failures"
       }
     >
       <p>
         {tab === "resolved"
-          ? t("Resolve an error when it is mended: if it comes back, it opens by itself.")
+          ? "Resolve a failure when it is fixed. It reopens if it occurs again."
           : tab === "ignored"
-            ? t("Ignore what is known and can wait, for a while or until it becomes too much.")
-            : t("For 30 days, what failed is counted here.")}
+            ? "Ignore known failures for a time or up to a count."
+            : "Failures are counted for 30 days."}
       </p>
     </Empty>
   );
 }
 
-/** Where all are open, only what came back says so. */
+/** Shown only for regressed groups in a list of open ones. */
 function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] {
   const open = tab === null;
   return [
     {
-      head: t("Error"),
+      head: "Error",
       by: ({ message }) => message,
       class: "cause",
       cell: (group) => (
         <>
           <a class="main-link clip" href={href(`/errors/${group.group}`)}>
-            {group.message ?? t("(hidden)")}
+            {group.message ?? "(hidden)"}
           </a>
           <span class="sub clip">
-            {t("{name} in {queues}", { name: group.name, queues: group.queues.join(", ") })}
-            {group.versions.length > 0 &&
-              ` · ${t("version {versions}", { versions: group.versions.join(", ") })}`}
+            {group.name} in {group.queues.join(", ")}
+            {group.versions.length > 0 && ` · version ${group.versions.join(", ")}`}
             {group.note !== null && ` · ${group.note}`}
           </span>
           {open && group.state === "regressed" && <State state="regressed" />}
@@ -228,12 +215,12 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
     },
     ...(open ? [] : [stateColumn]),
     {
-      head: t("24 hours"),
+      head: "24 hours",
       from: "wide",
-      cell: ({ day }) => <Bars of={day} label={t("Failures by the hour, the last 24 hours")} height={22} />,
+      cell: ({ day }) => <Bars of={day} label="Failures per hour, last 24 hours" height={22} />,
     },
     {
-      head: t("1 h"),
+      head: "1 h",
       by: ({ lastHour }) => lastHour,
       num: true,
       from: "wide",
@@ -241,7 +228,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
       cell: ({ lastHour }) => number(lastHour),
     },
     {
-      head: t("24 h"),
+      head: "24 h",
       by: ({ lastDay }) => lastDay,
       num: true,
       from: "medium",
@@ -249,7 +236,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
       cell: ({ lastDay }) => number(lastDay),
     },
     {
-      head: t("7 d"),
+      head: "7 d",
       by: ({ lastWeek }) => lastWeek,
       num: true,
       from: "wide",
@@ -257,27 +244,27 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
       cell: ({ lastWeek }) => number(lastWeek),
     },
     {
-      head: t("Dead"),
+      head: "Dead",
       by: ({ dead }) => dead,
       num: true,
       cell: ({ dead, retrying }) => (
         <>
           <b class={dead === 0 ? "muted" : ""}>{number(dead)}</b>
-          {retrying > 0 && (
-            <span class="sub nowrap">{t("{retrying} retrying", { retrying: number(retrying) })}</span>
-          )}
+          {retrying > 0 && <span class="sub nowrap">{number(retrying)} retrying</span>}
         </>
       ),
     },
     {
-      head: t("Seen"),
+      head: "Seen",
       by: ({ lastAt }) => lastAt,
       num: true,
       from: "medium",
       cell: ({ firstAt, lastAt }) => (
         <>
           <Ago at={lastAt} />
-          <span class="sub nowrap">{rich("first {when}", { when: <Ago at={firstAt} /> })}</span>
+          <span class="sub nowrap">
+            first <Ago at={firstAt} />
+          </span>
         </>
       ),
     },
@@ -289,7 +276,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
 }
 
 const stateColumn: Column<ErrorGroup> = {
-  head: t("State"),
+  head: "State",
   by: ({ state }) => state,
   from: "medium",
   cell: (group) => (
@@ -303,22 +290,22 @@ const stateColumn: Column<ErrorGroup> = {
 function actionsOf(group: ErrorGroup, again: () => void): Actions {
   return [
     group.dead > 0 && {
-      verb: t("Try one"),
+      verb: "Retry one",
       needs: "jobs:retry",
       icon: "play",
       press: () => tryOne(group),
     },
     group.dead > 0 && {
-      verb: t("Retry all"),
+      verb: "Retry all",
       needs: "jobs:retry",
       icon: "retry",
       press: () => retryAll(group, again),
     },
     isSettled(group)
-      ? { verb: t("Reopen"), needs: "errors:triage", icon: "dead", press: () => reopen(group, again) }
-      : { verb: t("Resolve"), needs: "errors:triage", icon: "check", press: () => resolve(group, again) },
+      ? { verb: "Reopen", needs: "errors:triage", icon: "dead", press: () => reopen(group, again) }
+      : { verb: "Resolve", needs: "errors:triage", icon: "check", press: () => resolve(group, again) },
     !isSettled(group) && {
-      verb: t("Ignore"),
+      verb: "Ignore",
       needs: "errors:triage",
       icon: "moon",
       press: () => ignore(group, again),

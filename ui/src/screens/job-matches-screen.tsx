@@ -1,5 +1,5 @@
-// A job by half of its id, as lists show it and people copy it: the one that has it is gone to, several are a short list, none is
-// said. Of ends only the newest jobs are looked at, a stretch at a time.
+// Finds jobs by part of an id, as lists show it. One match opens its page, several are listed. Ends are searched among
+// the newest jobs, a stretch at a time.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { JobLine, JobMatches } from "../../../src/dashboard/api/contract.ts";
@@ -10,12 +10,11 @@ import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
 import { Empty, Head, Loaded, Panel } from "../kit/panels.tsx";
 import { go, href } from "../data/router.ts";
 import { type Column, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const columns: Column<JobLine>[] = [
   {
-    head: t("Job"),
+    head: "Job",
     cell: ({ id, name }) => (
       <>
         <JobLink id={id}>{name}</JobLink>
@@ -23,9 +22,9 @@ const columns: Column<JobLine>[] = [
       </>
     ),
   },
-  { head: t("State"), cell: (job) => <JobStateOf job={job} /> },
-  { head: t("Queue"), from: "medium", cell: ({ queue }) => queue },
-  { head: t("Created"), num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
+  { head: "State", cell: (job) => <JobStateOf job={job} /> },
+  { head: "Queue", from: "medium", cell: ({ queue }) => queue },
+  { head: "Created", num: true, class: "muted", cell: ({ createdAt }) => <Ago at={createdAt} /> },
 ];
 
 export function JobMatchesScreen({ part }: { part: string }) {
@@ -65,15 +64,13 @@ function Found({
   if (jobs.length > 0)
     return (
       <>
-        <Head title={t("Which job?")} />
+        <Head title="Several jobs match" />
         <Panel
-          title={
-            more ? t("More than {jobs} jobs", { jobs: jobs.length }) : t("{jobs} jobs", { jobs: jobs.length })
-          }
+          title={more ? `More than ${jobs.length} jobs` : `${jobs.length} jobs`}
           note={
             more
-              ? t("whose ids begin or end in {part}: the newest of them", { part })
-              : t("whose ids begin or end in {part}", { part })
+              ? `whose ids begin or end with ${part}: the newest of them`
+              : `whose ids begin or end with ${part}`
           }
         >
           <Table rows={jobs} rowKey={({ id }) => id} columns={columns} />
@@ -82,27 +79,21 @@ function Found({
     );
   return (
     <section class="panel">
-      <Empty icon="search" title={t("No such job")}>
+      <Empty icon="search" title="No such job">
         <p>
           {!known
-            ? t("That is no id, and no part of one: it has 4 hexadecimal digits at least.")
+            ? "Not an id or part of one: enter at least 4 hexadecimal digits."
             : cursor === null
-              ? t(
-                  "No job has an id that begins or ends in {part}: it never existed, was deleted, or its retention has passed.",
-                  { part },
-                )
-              : t("No job since {since} has an id that ends in {part}, and none has one that begins so.", {
-                  since: instant(since),
-                  part,
-                })}
+              ? `No job has an id that begins or ends with ${part}. It never existed, was deleted, or was removed after its retention.`
+              : `No job since ${instant(since)} has an id that ends with ${part}, and no id begins with it.`}
         </p>
         {cursor !== null && (
           <button type="button" class="button primary" onClick={lookOn}>
-            {t("Look further back")}
+            Search further back
           </button>
         )}
         <a class="button" href={href("/jobs")}>
-          {t("All jobs")}
+          All jobs
         </a>
       </Empty>
     </section>

@@ -1,4 +1,4 @@
-// One job: where it stands and why, and what can be done to it. What stands below (job-details.tsx) comes after it.
+// One job: state, reason, actions. job-details.tsx has the rest and loads later.
 import { signal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import type { BulkAction, JobDetail, Permission } from "../../../src/dashboard/api/contract.ts";
@@ -24,33 +24,32 @@ import { Empty, Loaded } from "../kit/panels.tsx";
 import { JobStateOf, LongText } from "../kit/labels.tsx";
 import { openJob } from "../jobs/open-job.ts";
 import { go, href, params } from "../data/router.ts";
-import { t } from "../language/translation.ts";
 import { actions, verbOn } from "../jobs/job-actions.ts";
 
-// Fetched after the head of the page.
+// Loaded after the head of the page.
 const waiting = (label: string) => () => <section class="panel" aria-busy="true" aria-label={label} />;
 const JobDetails = lazily<Parameters<typeof DetailsOf>[0]>(
   async () => (await import("../job-page/job-details.tsx")).JobDetails,
-  waiting(t("Timeline")),
+  waiting("Timeline"),
 );
 const JobLog = lazily<Parameters<typeof JobLogOf>[0]>(
   async () => (await import("../job-page/log-panel.tsx")).JobLog,
-  waiting(t("Log")),
+  waiting("Log"),
 );
 const JobEvents = lazily<Parameters<typeof JobEventsOf>[0]>(
   async () => (await import("../operations/audit-trail.tsx")).JobEvents,
-  waiting(t("Events")),
+  waiting("Events"),
 );
 const RunHistory = lazily<Parameters<typeof RunLinesOf>[0]>(
   async () => (await import("../workflows/run-history.tsx")).RunHistory,
-  waiting(t("History")),
+  waiting("History"),
 );
 const CopyMenu = lazily<Parameters<typeof CopyAsOf>[0]>(
   async () => (await import("../new-job/copy-menu.tsx")).CopyMenu,
   () => null,
 );
 
-/** The job that is being deleted: it is not asked for again. */
+/** A job that is being deleted is not requested again. */
 const leaving = signal<string | null>(null);
 
 export function JobScreen({ id }: { id: string }) {
@@ -58,10 +57,10 @@ export function JobScreen({ id }: { id: string }) {
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
       <section class="panel">
-        <Empty icon="search" title={t("No such job")}>
-          <p>{t("It never existed, was deleted, or its retention has passed.")}</p>
+        <Empty icon="search" title="No such job">
+          <p>It never existed, was deleted, or was removed after its retention.</p>
           <a class="button" href={href("/jobs")}>
-            {t("All jobs")}
+            All jobs
           </a>
         </Empty>
       </section>
@@ -77,7 +76,7 @@ const can: Readonly<Record<BulkAction, (job: JobDetail) => boolean>> = {
   pause: (job) => job.endedAt === null && !isPaused(job),
   resume: isPaused,
   cancel: ({ endedAt }) => endedAt === null,
-  // What has not begun is as good as terminated when it is cancelled.
+  // Cancelling a job that has not started ends it at once, so it needs no terminate.
   terminate: ({ endedAt, startedAt }) => endedAt === null && startedAt !== null,
   delete: ({ state }) => state !== "running",
   edit: ({ state }) => STATES_OF.edit.includes(state),
@@ -94,7 +93,7 @@ const looks: Readonly<Record<BulkAction, string>> = {
   edit: "",
 };
 
-/** A done job has had its effects: to run it again is asked for first. */
+/** A done job has had its side effects, so a retry asks first. */
 const runsAgain = (action: BulkAction, { state }: JobDetail): boolean =>
   action === "retry" && state === "done";
 
@@ -119,30 +118,28 @@ function act(action: BulkAction, job: JobDetail, again: () => void): void {
     again();
   };
   const done = {
-    retry: t("It runs again."),
-    "run-now": t("It is due now."),
-    pause: job.state === "running" ? t("It stops before its next step.") : t("It is paused."),
-    resume: t("It goes on."),
-    cancel: job.state === "running" ? t("It was asked to stop.") : t("It is cancelled."),
-    terminate: t("It has ended."),
-    delete: t("It is deleted."),
+    retry: "Retried",
+    "run-now": "Due now",
+    pause: job.state === "running" ? "Pauses before its next step" : "Paused",
+    resume: "Resumed",
+    cancel: job.state === "running" ? "Cancel requested" : "Cancelled",
+    terminate: "Terminated",
+    delete: "Deleted",
   }[action];
   if (!actions[action].danger && !runsAgain(action, job)) void attempt(done, run);
   else
     confirm({
-      title: t("{verb} this job?", { verb: actions[action].verb }),
+      title: `${actions[action].verb} this job?`,
       text:
         action === "retry"
-          ? t("It is done. It runs again with the same input, and everything it does happens a second time.")
+          ? "This job is done. It runs again with the same input and repeats its side effects."
           : action === "delete"
-            ? t("Nothing is kept of it.")
+            ? "Deletes the job and its history."
             : action === "terminate"
-              ? t(
-                  "It ends now: its handler is not waited for, nothing it still does counts, and none of its steps is undone. Cancel is the gentle way.",
-                )
+              ? "Ends the job now without waiting for its handler. Its steps are not compensated and later results are discarded. Cancel waits for the handler."
               : job.state === "running"
-                ? t("Its handler is asked to stop; if it finishes all the same, its result stands.")
-                : t("It will not run."),
+                ? "The handler is asked to stop. If it finishes anyway, its result is kept."
+                : "The job will not run.",
       verb: actions[action].verb,
       danger: actions[action].danger,
       run,
@@ -154,12 +151,12 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
   useLayoutEffect(() => {
     openJob.value = { id: job.id, name: job.name };
   }, [job.id, job.name]);
-  // Before the paint: who sees the job can press a key.
+  // Before the paint, so that keys work as soon as the job is visible.
   useLayoutEffect(() => {
     const offs = (Object.keys(actions) as BulkAction[]).map((action) =>
       onKey(actions[action].key, () => act(action, job, again)),
     );
-    // One key for both: what is paused cannot be paused.
+    // One key pauses and resumes.
     if (isPaused(job)) offs.push(onKey(actions.pause.key, () => act("resume", job, again)));
     return () => offs.forEach((off) => off());
   });
@@ -177,7 +174,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
             <button
               type="button"
               class="button quiet small icon"
-              aria-label={t("Copy the id")}
+              aria-label="Copy the id"
               onClick={() => void copy(job.id)}
             >
               <Icon name="copy" size={13} />
@@ -189,7 +186,7 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
         <div class="row">
           {may("jobs:enqueue") && (
             <button type="button" class="button" onClick={() => enqueueDialog(job)}>
-              <Icon name="copy" size={14} /> {t("Copy as new")}
+              <Icon name="copy" size={14} /> Copy as new
             </button>
           )}
           {(Object.keys(actions) as BulkAction[])
@@ -217,8 +214,8 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
       {job.wish !== null && (
         <div class="banner info" role="status">
           {job.wish === "pause"
-            ? t("A pause was asked for: it stops before its next step.")
-            : t("It was asked to stop, and has not come to its end yet.")}
+            ? "Pause requested: it pauses before its next step."
+            : "Cancel requested: the handler has not stopped yet."}
         </div>
       )}
       <Tabs id={job.id} tab={tab} />
@@ -236,17 +233,17 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
 }
 
 const tabs: readonly { name: string; tab: string; needs?: Permission }[] = [
-  { name: t("Details"), tab: "" },
-  { name: t("Log"), tab: "log" },
-  { name: t("Events"), tab: "events", needs: "audit:view" },
-  // From a run's waterfall: a job without steps has none.
-  { name: t("History"), tab: "history" },
+  { name: "Details", tab: "" },
+  { name: "Log", tab: "log" },
+  { name: "Events", tab: "events", needs: "audit:view" },
+  // Tabs of a run; a job without steps has none.
+  { name: "History", tab: "history" },
 ];
 
-/** Links, so that the address says which. */
+/** Links, so that the address names the tab. */
 function Tabs({ id, tab }: { id: string; tab: string }) {
   return (
-    <nav class="tabs" aria-label={t("Of this job")}>
+    <nav class="tabs" aria-label="Job views">
       {tabs
         .filter((one) => one.needs === undefined || may(one.needs))
         .filter((one) => one.tab !== "history" || tab === "history")

@@ -1,5 +1,4 @@
-// Jobs, and its two sisters with a fixed filter: scheduled (next due first) and retries.
-import { stateName } from "../language/state-words.ts";
+// Jobs, and two lists with a fixed filter: scheduled (next due first) and retries.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type {
@@ -16,7 +15,7 @@ import { get, type Params } from "../data/api.ts";
 import { mayDo, startBulk } from "../operations/bulk-dialog.tsx";
 import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
 import { instantText, inWords } from "../jobs/filter-words.ts";
-import { count, countBeside, number, windowText } from "../kit/format.ts";
+import { count, countBeside, number, plural, windowText } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { chooseColumns, jobColumns, type JobsKind } from "../jobs/job-columns.tsx";
 import { exportDialog } from "../jobs/job-export.tsx";
@@ -33,7 +32,6 @@ import { copy } from "../kit/clipboard.tsx";
 import { Empty, Failure, Head } from "../kit/panels.tsx";
 import { go, href, params, setParams } from "../data/router.ts";
 import { density } from "../data/page-settings.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 import { actions, verbOn } from "../jobs/job-actions.ts";
 import { SavedViews } from "../jobs/saved-views.tsx";
@@ -44,25 +42,25 @@ const kinds: Readonly<
   Record<JobsKind, { title: string; note: string; fixed: Params; empty: string; hint: string }>
 > = {
   jobs: {
-    title: t("Jobs"),
-    note: t("Newest first."),
+    title: "Jobs",
+    note: "Newest first.",
     fixed: {},
-    empty: t("No job matches"),
+    empty: "No matching jobs",
     hint: "",
   },
   scheduled: {
-    title: t("Scheduled"),
-    note: t("Due later; the next one first."),
+    title: "Scheduled",
+    note: "Due later, next first.",
     fixed: { state: "scheduled" },
-    empty: t("Nothing is scheduled"),
-    hint: t("Jobs with a delay, and retries until their time has come, wait here."),
+    empty: "No scheduled jobs",
+    hint: "Delayed jobs and retries wait here until they are due.",
   },
   retries: {
-    title: t("Retries"),
-    note: t("Failed, and will try again."),
+    title: "Retries",
+    note: "Failed jobs that will be retried.",
     fixed: { retrying: true },
-    empty: t("Nothing is waiting for a retry"),
-    hint: t("A job that failed waits here for its next attempt; out of attempts, it is under Dead."),
+    empty: "No retries",
+    hint: "Failed jobs wait here for their next attempt. Jobs without attempts left are dead.",
   },
 };
 
@@ -89,22 +87,22 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
             type="button"
             class="button quiet"
             aria-expanded={counts.value}
-            title={t("Queues and names with their counts, and what ended lately")}
+            title="Queues and names with counts, and recently ended jobs"
             onClick={() => (counts.value = !counts.value)}
           >
-            <Icon name="overview" size={14} /> {t("Counts")}
+            <Icon name="overview" size={14} /> Counts
           </button>
         )}
         <button type="button" class="button quiet" onClick={() => chooseColumns(kind)}>
-          <Icon name="columns" size={14} /> {t("Columns")}
+          <Icon name="columns" size={14} /> Columns
         </button>
         <button
           type="button"
           class="button quiet"
-          title={t("The same list in a terminal")}
+          title="The same list in a terminal"
           onClick={() => void copy(commandOf("list", filterJson(asked)))}
         >
-          <Icon name="copy" size={14} /> {t("Copy as command")}
+          <Icon name="copy" size={14} /> Copy as command
         </button>
         {may("jobs:export") && (
           <button
@@ -112,12 +110,12 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
             class="button quiet"
             onClick={() => exportDialog(asked, total && count(total), inWords(filterJson(asked)))}
           >
-            <Icon name="download" size={14} /> {t("Export")}
+            <Icon name="download" size={14} /> Export
           </button>
         )}
         {may("jobs:enqueue") && (
           <button type="button" class="button" onClick={() => enqueueDialog({})}>
-            <Icon name="plus" size={14} /> {t("New job")}
+            <Icon name="plus" size={14} /> New job
           </button>
         )}
       </Head>
@@ -141,8 +139,8 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
 }
 
 /**
- * Newest first is how every list can be walked; next due first is the claim's own order, which has what is scheduled and knows queue and
- * name and nothing else. `choice`: there are both.
+ * Newest first works for every filter. Next due first is the claim's order, for scheduled jobs by queue and name
+ * only. `choice`: both are offered.
  */
 function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
   const scheduled = kind === "scheduled" || (kind === "jobs" && state === "scheduled");
@@ -154,14 +152,10 @@ function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boole
 function shownOrder(due: boolean, choice: boolean): FixedOrder {
   const to = (order: string) => () => setParams({ order });
   return {
-    ...(due ? { head: t("Due"), down: false } : { head: t("Created"), down: true }),
+    ...(due ? { head: "Due", down: false } : { head: "Created", down: true }),
     why: due
-      ? t(
-          "The next due first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
-        )
-      : t(
-          "The newest first. The list comes in pages: to sort it by something else would read every job. A filter is quick.",
-        ),
+      ? "Next due first. A list in pages has one order. Use a filter to narrow it."
+      : "Newest first. A list in pages has one order. Use a filter to narrow it.",
     press: choice ? { Due: to("due"), Created: to("newest") } : {},
   };
 }
@@ -170,7 +164,7 @@ function Chips({ filter }: { filter: ListFilter }) {
   const shown = CHIPS.flatMap((name) => (filter[name]?.split("\n") ?? []).map((value) => ({ name, value })));
   if (shown.length === 0) return null;
   return (
-    <div class="row tight" aria-label={t("Filters")} role="group">
+    <div class="row tight" aria-label="Filters" role="group">
       {shown.map(({ name, value }) => {
         const chip = chipText(name, value);
         const rest = filter[name]?.split("\n").filter((one) => one !== value) ?? [];
@@ -186,7 +180,7 @@ function Chips({ filter }: { filter: ListFilter }) {
             </b>
             <button
               type="button"
-              aria-label={t("Remove the filter {name}", { name: chip.name })}
+              aria-label={`Remove the filter ${chip.name}`}
               onClick={() => setParams({ [name]: rest.length === 0 ? null : rest.join("\n") })}
             >
               <Icon name="close" size={12} />
@@ -199,7 +193,7 @@ function Chips({ filter }: { filter: ListFilter }) {
         class="button quiet small"
         onClick={() => setParams(Object.fromEntries(shown.map(({ name }) => [name, null])))}
       >
-        {t("Clear")}
+        Clear
       </button>
     </div>
   );
@@ -214,15 +208,16 @@ function StateTabs({ facets, chosen }: { facets: JobFacets | null; chosen: strin
     return href(`/jobs${text === "" ? "" : `?${text}`}`);
   };
   return (
-    <nav class="tabs" aria-label={t("States")}>
+    <nav class="tabs" aria-label="States">
       <a href={link(null)} aria-current={chosen === null ? "page" : undefined}>
-        {t("All")}
+        All
       </a>
       {states.map((state) => {
         const n = facets === null ? undefined : countOf(facets, state);
         return (
           <a key={state} href={link(state)} aria-current={chosen === state ? "page" : undefined}>
-            {stateName(state)} {n !== undefined && <span class="n">{count(n)}</span>}
+            {state.charAt(0).toUpperCase() + state.slice(1)}{" "}
+            {n !== undefined && <span class="n">{count(n)}</span>}
           </a>
         );
       })}
@@ -238,7 +233,7 @@ function countOf({ states: found }: JobFacets, state: string): CappedCount {
   return found.find(({ value }) => value === state) ?? none;
 }
 
-/** Over the states that are asked for. */
+/** The sum over the chosen states. */
 function totalOf(facets: JobFacets | null, state: Params[string]): CappedCount | null {
   if (facets === null) return null;
   const wanted = state === undefined || state === null || state === "" ? states : String(state).split(",");
@@ -270,7 +265,7 @@ function List({
   const pages = useJobPages(asked, () => inPage.current.map(({ id }) => id));
   const { jobs, next, fresh, gone, error, loading } = pages.rows.value;
   const total = all === null ? null : countBeside(all, jobs.length);
-  // All that match are not known while the search says nothing that can be read, or the server refused it.
+  // Unknown while the search is invalid or was rejected.
   const unread = searchProblem.value !== null || error !== null;
 
   const pickNone = (): void => {
@@ -308,7 +303,6 @@ function List({
     current.value = Math.max(0, Math.min(jobs.length - 1, current.value + by));
     moved.current = true;
   };
-  // When the row is in the page.
   useLayoutEffect(() => {
     if (!moved.current) return;
     moved.current = false;
@@ -316,7 +310,7 @@ function List({
       ?.querySelector<HTMLAnchorElement>(`tr[aria-rowindex="${current.value + 2}"] a.main-link`)
       ?.focus();
   });
-  // Before the paint: who sees the job can press a key.
+  // Before the paint, so that keys work as soon as the list is visible.
   useLayoutEffect(() => {
     const offs = [
       onKey("j", () => move(1)),
@@ -337,7 +331,7 @@ function List({
   });
 
   const some = picked.value.size > 0 || everything.value;
-  // What can do nothing to jobs of the states that are shown is not offered.
+  // Hides actions that apply to none of the listed states.
   const fits = (action: BulkAction): boolean =>
     shown === "" || STATES_OF[action].some((state) => shown.split(",").includes(state));
   const isPicked = (id: string): boolean => everything.value || picked.value.has(id);
@@ -348,7 +342,7 @@ function List({
           <button
             type="button"
             class="button primary small pill"
-            title={t("Show them")}
+            title="Show them"
             onClick={() => {
               current.value = -1;
               again();
@@ -356,19 +350,17 @@ function List({
             }}
           >
             <Icon name="plus" size={12} />
-            {fresh.more
-              ? t("{count} or more new", { count: number(fresh.count) })
-              : t("{count} new", { count: number(fresh.count) })}
+            {fresh.more ? `${number(fresh.count)} or more new` : `${number(fresh.count)} new`}
           </button>
         )}
       </div>
-      <section class="panel" aria-label={t("Jobs")} ref={panel}>
+      <section class="panel" aria-label="Jobs" ref={panel}>
         {some && (
-          <div class="toolbar" role="toolbar" aria-label={t("Actions on the chosen jobs")}>
+          <div class="toolbar" role="toolbar" aria-label="Actions on the selected jobs">
             <b>
               {everything.value
-                ? t("All {total} {chosen}", { total: total ?? "", chosen: inWords(chosen()) })
-                : t("{picked, plural, one {# job} other {# jobs}} chosen", { picked: picked.value.size })}
+                ? `All ${total ?? ""} ${inWords(chosen())}`
+                : `${plural(picked.value.size, "job")} selected`}
             </b>
             {!everything.value && total !== null && (
               <button
@@ -377,7 +369,7 @@ function List({
                 disabled={unread}
                 onClick={() => (everything.value = true)}
               >
-                {t("Choose all {total} that match", { total })}
+                Select all {total} matching
               </button>
             )}
             <span style={{ flex: 1 }} />
@@ -396,7 +388,7 @@ function List({
                 </button>
               ))}
             <button type="button" class="button quiet small" onClick={pickNone}>
-              {t("None")}
+              None
             </button>
           </div>
         )}
@@ -412,7 +404,7 @@ function List({
               <label class="hit">
                 <input
                   type="checkbox"
-                  aria-label={t("Choose all on this page")}
+                  aria-label="Select all on this page"
                   checked={picked.value.size >= jobs.length}
                   onChange={(event) => {
                     picked.value = event.currentTarget.checked
@@ -425,7 +417,7 @@ function List({
             }
             row={(job, index) => ({
               class: `${isPicked(job.id) ? "picked" : ""} ${index === current.value ? "current" : ""} ${gone.has(job.id) ? "gone" : ""}`,
-              ...(gone.has(job.id) ? { title: t("It is not there any more.") } : {}),
+              ...(gone.has(job.id) ? { title: "This job no longer exists." } : {}),
               onClick: (event) => {
                 if ((event.target as Element).closest("a, input, label, button") === null)
                   go(`/jobs/${job.id}`);
@@ -433,13 +425,13 @@ function List({
             })}
             columns={[
               {
-                head: t("Choose"),
+                head: "Select",
                 style: { width: "36px" },
                 cell: (job, index) => (
                   <label class="hit">
                     <input
                       type="checkbox"
-                      aria-label={t("Choose {name} {id}", { name: job.name, id: job.id })}
+                      aria-label={`Select ${job.name} ${job.id}`}
                       checked={isPicked(job.id)}
                       onClick={(event) => {
                         pick(index, event.shiftKey);
@@ -457,7 +449,7 @@ function List({
         ) : (
           error === null && (
             <div class="empty" role="status">
-              <p>{t("Loading…")}</p>
+              <p>Loading…</p>
             </div>
           )
         )}
@@ -466,23 +458,16 @@ function List({
             {jobs.length === 0
               ? ""
               : total === null
-                ? t("{jobs, plural, one {# job} other {# jobs}} shown", { jobs: jobs.length })
-                : t("{jobs, plural, one {# job} other {# jobs}} shown of {total}", {
-                    jobs: jobs.length,
-                    total,
-                  })}
+                ? `${plural(jobs.length, "job")} shown`
+                : `${plural(jobs.length, "job")} shown of ${total}`}
           </span>
           <span class="spring" />
           {next?.cut === true && (
-            <span>
-              {t("Searched {asked} newest at a time, as far as here.", {
-                asked: number(searchedAtOnce(asked)),
-              })}
-            </span>
+            <span>Searched down to here, {number(searchedAtOnce(asked))} jobs at a time.</span>
           )}
           {next !== null && next.cursor !== null && (
             <button type="button" class="button small" disabled={loading} onClick={pages.more}>
-              {next.cut ? t("Search on") : t("Load more")}
+              {next.cut ? "Search on" : "Load more"}
             </button>
           )}
         </footer>
@@ -504,23 +489,17 @@ function Nothing({
 }) {
   if (cut)
     return (
-      <Empty icon="jobs" title={t("Nothing among the newest")}>
-        <p>
-          {t("The search looks at the {asked} newest at a time. Go on to look further back.", {
-            asked: number(searchedAtOnce(asked)),
-          })}
-        </p>
+      <Empty icon="jobs" title="No matches among the newest">
+        <p>The search reads {number(searchedAtOnce(asked))} jobs at a time. Continue to search older jobs.</p>
       </Empty>
     );
   return (
     <Empty icon="jobs" title={kinds[kind].empty}>
       <p>
         {filtered
-          ? t("Try fewer filters, or another state.")
+          ? "Remove a filter or choose another state."
           : kind === "jobs"
-            ? t(
-                "Jobs appear here within a second of being enqueued. “New job” makes one; so does the command line:",
-              )
+            ? "Jobs appear here within a second. Create one with “New job” or on the command line:"
             : kinds[kind].hint}
       </p>
       {!filtered && kind === "jobs" && (

@@ -1,6 +1,5 @@
-// Holds, breakers, budgets, lanes: what keeps jobs from running on purpose.
+// Queue limits, temporary limits, holds, breakers, budgets, lanes.
 import { Head } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 import { BreakersPanel } from "../limits/breakers-panel.tsx";
 import { BudgetsPanel } from "../limits/budget-panel.tsx";
 import { HoldsPanel } from "../limits/holds-panel.tsx";
@@ -11,7 +10,7 @@ import { TemporaryLimitsPanel } from "../limits/temporary-limits-panel.tsx";
 export function LimitsScreen() {
   return (
     <>
-      <Head title={t("Limits")} note={t("What keeps jobs from running on purpose.")} />
+      <Head title="Limits" note="Rules that hold jobs back." />
       <TemporaryLimitsPanel />
       <HoldsPanel />
       <BreakersPanel />

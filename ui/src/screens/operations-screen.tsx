@@ -1,4 +1,4 @@
-// Bulk actions on this database, whoever drives them: under way, paused, over; from a dashboard or from a terminal.
+// Bulk actions on this database, from any dashboard or terminal.
 import type { Operation } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { editInWords } from "../operations/job-edit.tsx";
@@ -6,9 +6,7 @@ import { inWords } from "../jobs/filter-words.ts";
 import { OperationProgress, outcomesInWords, steering } from "../operations/operation-progress.tsx";
 import { Ago, State } from "../kit/labels.tsx";
 import { Head } from "../kit/panels.tsx";
-import { rich } from "../language/rich-text.ts";
 import { Listing, menuColumn } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 import { verbs } from "../jobs/job-actions.ts";
 
@@ -21,10 +19,10 @@ export function OperationsScreen() {
   return (
     <>
       <Head
-        title={t("Operations")}
-        note={t("Actions on many jobs, from every dashboard and terminal on this database. The newest 100.")}
+        title="Operations"
+        note="Bulk actions from every dashboard and terminal on this database. Newest 100."
       />
-      <section class="panel" aria-label={t("Operations")}>
+      <section class="panel" aria-label="Operations">
         <Listing
           query={query}
           rows={({ operations }) => operations}
@@ -32,18 +30,14 @@ export function OperationsScreen() {
           sort="sort"
           empty={{
             icon: "audit",
-            title: t("No action on many jobs yet"),
+            title: "No bulk actions yet",
             text: (
-              <p>
-                {t(
-                  "Choose jobs, or all that match, and retry, cancel, edit or delete them: how far it is can be seen here, and it can be paused and stopped.",
-                )}
-              </p>
+              <p>Bulk retries, cancels, edits and deletes appear here. They can be paused and stopped.</p>
             ),
           }}
           columns={[
             {
-              head: t("What"),
+              head: "Action",
               class: "cause",
               cell: (one) => (
                 <>
@@ -51,47 +45,41 @@ export function OperationsScreen() {
                   <span class="narrow-only">
                     <State state={one.standsStill ? "stands still" : one.state} />
                   </span>
-                  {one.change !== null && (
-                    <span class="sub">{t("to {change}", { change: editInWords(one.change) })}</span>
-                  )}
-                  {one.patched && (
-                    <span class="sub mono clip">
-                      {t("with {patch}", { patch: one.patch ?? t("another input") })}
-                    </span>
-                  )}
+                  {one.change !== null && <span class="sub">to {editInWords(one.change)}</span>}
+                  {one.patched && <span class="sub mono clip">with {one.patch ?? "changed input"}</span>}
                   {one.error !== null && <span class="sub bad">{one.error}</span>}
                 </>
               ),
             },
             {
-              head: t("State"),
-              by: ({ standsStill, state }) => (standsStill ? t("stands still") : state),
+              head: "State",
+              by: ({ standsStill, state }) => (standsStill ? "stands still" : state),
               from: "medium",
               cell: (one) => (
                 <>
                   <State state={one.standsStill ? "stands still" : one.state} />
                   {one.standsStill && (
                     <span class="sub nowrap">
-                      {rich("nobody drives it, {when}", { when: <Ago at={one.seenAt} /> })}
+                      no process runs it, last seen <Ago at={one.seenAt} />
                     </span>
                   )}
                 </>
               ),
             },
             {
-              head: t("How far"),
+              head: "Progress",
               by: ({ matched }) => matched,
               style: { minWidth: "140px" },
               cell: (one) => <OperationProgress operation={one} />,
             },
             {
-              head: t("Became"),
+              head: "Became",
               from: "wide",
               class: "small muted",
               cell: (one) => outcomesInWords(one) || "—",
             },
             {
-              head: t("Who"),
+              head: "Actor",
               by: ({ actor }) => actor,
               from: "medium",
               class: "clip",
@@ -99,7 +87,7 @@ export function OperationsScreen() {
               cell: ({ actor }) => actor,
             },
             {
-              head: t("Started"),
+              head: "Started",
               by: ({ startedAt }) => startedAt,
               num: true,
               from: "medium",

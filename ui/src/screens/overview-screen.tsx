@@ -1,4 +1,4 @@
-// How everything is, at a glance: a verdict in one sentence, then what it rests on.
+// The overview: one verdict, then the figures behind it.
 import { useMemo } from "preact/hooks";
 import type {
   ErrorGroups,
@@ -10,7 +10,7 @@ import { get } from "../data/api.ts";
 import { Chart, type Mark } from "../charts/lazy-chart.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { LoadCharts } from "../charts/load-charts.tsx";
-import { count, duration, number } from "../kit/format.ts";
+import { count, duration, number, plural } from "../kit/format.ts";
 import { Icon, type IconName } from "../kit/icons.tsx";
 import { overview, past, points } from "../data/live-stream.ts";
 import { Ago, Count, Gauge, JobLink } from "../kit/labels.tsx";
@@ -18,11 +18,10 @@ import { Empty, Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { href } from "../data/router.ts";
 import { Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
-// Below the fold: fetched after the rest.
+// Loaded after the rest.
 const panels = () => import("../overview/overview-panels.tsx");
 const nothing = () => null;
 const DayTiles = lazily<{ now: OverviewJson }>(() => panels().then((part) => part.DayTiles), nothing);
@@ -30,7 +29,7 @@ const SlowPanel = lazily(() => panels().then((part) => part.SlowPanel), nothing)
 const ActivityPanel = lazily(() => panels().then((part) => part.ActivityPanel), nothing);
 const FirstRun = lazily(() => panels().then((part) => part.FirstRun), nothing);
 
-/** As in the verdict (src/dashboard/api/overview.ts). */
+/** The threshold of the verdict (src/dashboard/api/overview.ts). */
 const lateMs = 60_000;
 
 const verdictIcons: Readonly<Record<string, IconName>> = {
@@ -45,15 +44,15 @@ export function OverviewScreen() {
   if (now === null)
     return (
       <>
-        <Head title={t("Overview")} />
+        <Head title="Overview" />
         <div class="empty" role="status">
-          <p>{t("Waiting for the first look at the database…")}</p>
+          <p>Reading the database…</p>
         </div>
       </>
     );
   return (
     <>
-      <Head title={t("Overview")} />
+      <Head title="Overview" />
       <div class={`verdict ${now.verdict.level}`} role="status">
         <span class="verdict-icon">
           <Icon name={verdictIcons[now.verdict.level] ?? "dot"} />
@@ -104,57 +103,48 @@ function Tiles({ now }: { now: OverviewJson }) {
   return (
     <div class="tiles">
       <Tile
-        name={t("Oldest ready")}
+        name="Oldest ready"
         to={href("/jobs?state=ready")}
         value={duration(now.oldestMs)}
-        note={now.oldestMs === null ? t("nothing waits") : t("how long it waits")}
+        note={now.oldestMs === null ? "nothing waits" : "waiting time"}
         bad={(now.oldestMs ?? 0) > lateMs}
       />
+      <Tile name="Ready" to={href("/jobs?state=ready")} value={count(totals.ready)} note="due, not started" />
       <Tile
-        name={t("Ready")}
-        to={href("/jobs?state=ready")}
-        value={count(totals.ready)}
-        note={t("due, not started")}
-      />
-      <Tile
-        name={t("Running")}
+        name="Running"
         to={href("/jobs?state=running")}
         value={number(totals.running)}
         note={
           now.slots === 0
-            ? t("no slots")
+            ? "no slots"
             : // Workers claim ahead of their slots.
-              `${totals.running > now.slots ? "claimed," : "of"} ${t("{slots, plural, one {# slot} other {# slots}}", { slots: now.slots })}`
+              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "slot")}`
         }
       />
       <Tile
-        name={t("Scheduled")}
+        name="Scheduled"
         to={href("/scheduled")}
         value={count(totals.scheduled)}
-        note={
-          totals.waiting.count > 0
-            ? t("and {waiting} waiting", { waiting: count(totals.waiting) })
-            : t("due later")
-        }
+        note={totals.waiting.count > 0 ? `and ${count(totals.waiting)} waiting` : "due later"}
       />
       <Tile
-        name={t("Retrying")}
+        name="Retrying"
         to={href("/retries")}
         value={count(totals.retrying)}
-        note={t("failed, will try again")}
+        note="failed, will try again"
       />
       <Tile
-        name={t("Dead")}
+        name="Dead"
         to={href("/errors")}
         value={count(totals.dead)}
-        note={t("out of attempts")}
+        note="out of attempts"
         bad={totals.dead.count > 0}
       />
     </div>
   );
 }
 
-/** What the live stream has seen: as long as somebody watches. */
+/** Counts seen by the live stream while the page was open. */
 function Backlog({ marks }: { marks: readonly Mark[] }) {
   const before = past.value;
   const since = points.value;
@@ -170,25 +160,25 @@ function Backlog({ marks }: { marks: readonly Mark[] }) {
     return gapped(at, [ready, running]);
   }, [before, since]);
   return (
-    <section class="panel" aria-label={t("Backlog")}>
+    <section class="panel" aria-label="Backlog">
       <header>
-        <h2>{t("Backlog")}</h2>
-        <span class="muted small">{t("live, since somebody watches; at most 15 minutes")}</span>
+        <h2>Backlog</h2>
+        <span class="muted small">live while watched, up to 15 minutes</span>
       </header>
       <Chart
-        title={t("Backlog")}
+        title="Backlog"
         marks={marks.filter((mark) => mark.at >= (at[0] ?? Infinity))}
         at={at}
         lines={[
-          { name: t("Ready"), values: values[0] ?? [], shown: number },
-          { name: t("Running"), values: values[1] ?? [], shown: number },
+          { name: "Ready", values: values[0] ?? [], shown: number },
+          { name: "Running", values: values[1] ?? [], shown: number },
         ]}
       />
     </section>
   );
 }
 
-/** While nobody watched nothing was seen: a gap, not a line across it. */
+/** Time without a viewer is a gap, not a line. */
 function gapped(
   at: readonly number[],
   lists: readonly (readonly number[])[],
@@ -207,33 +197,30 @@ function gapped(
   return { at: moments, values };
 }
 
-/** Jobs that run much longer than others of their kind; nothing where there are none. */
+/** Jobs that run far longer than usual. Hidden without such jobs. */
 function StuckPanel() {
   const query = useQuery("stuck", (signal) => get<StuckList>("/stuck", {}, signal), { topic: "stuck" });
   const jobs = query.data?.jobs ?? [];
   if (jobs.length === 0) return null;
   return (
-    <Panel
-      title={t("Running unusually long")}
-      note={t("more than three times as long as 95 % of their kind")}
-    >
+    <Panel title="Running unusually long" note="longer than three times the job's usual p95">
       <Table
         rows={jobs.slice(0, 8)}
         rowKey={({ id }) => id}
         columns={[
           {
-            head: t("Job"),
+            head: "Job",
             cell: ({ id, name, queue }) => (
               <>
                 <JobLink id={id}>{name}</JobLink>
-                <span class="sub">{t("in {queue}", { queue })}</span>
+                <span class="sub">in {queue}</span>
               </>
             ),
           },
-          { head: t("Runs for"), num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
-          { head: t("Usual (p95)"), num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
+          { head: "Runs for", num: true, cell: ({ startedAt }) => duration(now.value - startedAt) },
+          { head: "Usual (p95)", num: true, class: "muted", cell: ({ p95Ms }) => duration(p95Ms) },
           {
-            head: t("Worker"),
+            head: "Worker",
             from: "medium",
             class: "mono small",
             cell: ({ workerId }) => workerId ?? "—",
@@ -244,7 +231,7 @@ function StuckPanel() {
   );
 }
 
-/** What stops or keeps its jobs waiting for long is worth a look before what is merely busy. */
+/** Stopped or late queues come before busy ones. */
 function needsLook({ ready, pausedAt, holds, breakers, unserved, oldestMs }: QueueLine): boolean {
   const stopped = pausedAt !== null || holds.length > 0 || breakers.length > 0 || (oldestMs ?? 0) > lateMs;
   return unserved.length > 0 || (ready.count > 0 && stopped);
@@ -258,14 +245,14 @@ function QueuePanel({ now }: { now: OverviewJson }) {
   const first = now.queues.filter(needsLook);
   const others = now.queues.filter((queue) => !needsLook(queue)).toSorted((a, b) => work(b) - work(a));
   const busy = others.filter((queue) => work(queue) > 0);
-  // Where all are idle there is nothing better to show.
+  // If all queues are idle, any are shown.
   const shown = [...first, ...(first.length + busy.length > 0 ? busy : others)].slice(0, 8);
   return (
     <Panel
-      title={first.length > 0 ? t("Queues that need a look") : t("Busiest queues")}
+      title={first.length > 0 ? "Queues that need attention" : "Busiest queues"}
       tools={
         <a class="link small" href={href("/queues")}>
-          {t("All {queueCount}", { queueCount: number(now.queueCount) })}
+          All {number(now.queueCount)}
         </a>
       }
     >
@@ -274,34 +261,34 @@ function QueuePanel({ now }: { now: OverviewJson }) {
         rowKey={({ name }) => name}
         columns={[
           {
-            head: t("Queue"),
+            head: "Queue",
             cell: (queue) => (
               <>
                 <a class="main-link" href={href(`/queues/${queue.name}`)}>
                   {queue.name}
                 </a>{" "}
-                {queue.pausedAt !== null && <span class="tag warn">{t("paused")}</span>}{" "}
-                {queue.drainingAt !== null && <span class="tag warn">{t("draining")}</span>}{" "}
-                {queue.holds.length > 0 && <span class="tag warn">{t("held")}</span>}{" "}
-                {queue.breakers.length > 0 && <span class="tag bad">{t("breaker open")}</span>}{" "}
-                {queue.unserved.length > 0 && <span class="tag bad">{t("no worker")}</span>}
+                {queue.pausedAt !== null && <span class="tag warn">paused</span>}{" "}
+                {queue.drainingAt !== null && <span class="tag warn">draining</span>}{" "}
+                {queue.holds.length > 0 && <span class="tag warn">held</span>}{" "}
+                {queue.breakers.length > 0 && <span class="tag bad">breaker open</span>}{" "}
+                {queue.unserved.length > 0 && <span class="tag bad">no worker</span>}
               </>
             ),
           },
-          { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
+          { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
           {
-            head: t("Oldest"),
+            head: "Oldest",
             num: true,
             class: "muted nowrap",
             cell: ({ oldestMs }) => duration(oldestMs),
           },
           {
-            head: t("Running"),
+            head: "Running",
             num: true,
             class: "nowrap",
             cell: ({ running, slots }) => (
               <>
-                {running} <Gauge used={running} of={slots} label={t("Slots")} />
+                {running} <Gauge used={running} of={slots} label="Slots" />
               </>
             ),
           },
@@ -316,32 +303,32 @@ function FailurePanel() {
     topic: "errors",
   });
   return (
-    <section class="panel" aria-label={t("Top failures")}>
+    <section class="panel" aria-label="Top failures">
       <header>
-        <h2>{t("Top failures")}</h2>
+        <h2>Top failures</h2>
         <span class="spring" />
         <a class="link small" href={href("/errors")}>
-          {t("All")}
+          All
         </a>
       </header>
       <Loaded query={query}>
         {({ groups: all }) => {
-          // A cause whose jobs are gone is told on the page of failures, not here.
+          // Groups without jobs are on the failures screen only.
           const groups = all.filter(({ dead, retrying }) => dead + retrying > 0);
           return groups.length === 0 ? (
-            <Empty icon="check" title={t("Nothing has failed")}>
-              <p>{t("Dead and retrying jobs are grouped here by what they failed of.")}</p>
+            <Empty icon="check" title="No failures">
+              <p>Dead and retrying jobs, grouped by failure.</p>
             </Empty>
           ) : (
             <table class="fixed">
               <thead>
                 <tr>
-                  <th scope="col">{t("Error")}</th>
+                  <th scope="col">Error</th>
                   <th scope="col" class="num" style={{ width: "72px" }}>
-                    {t("Jobs")}
+                    Jobs
                   </th>
                   <th scope="col" class="num" style={{ width: "116px" }}>
-                    {t("Last")}
+                    Last
                   </th>
                 </tr>
               </thead>
@@ -354,7 +341,7 @@ function FailurePanel() {
                         style={{ display: "block" }}
                         href={href(`/errors/${group.group}`)}
                       >
-                        {group.message ?? t("(hidden)")}
+                        {group.message ?? "(hidden)"}
                       </a>
                       <span class="sub clip">{group.name}</span>
                     </td>

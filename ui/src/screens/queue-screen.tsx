@@ -1,9 +1,9 @@
-// One queue: why nothing runs, what is in it, its lanes and workers, and its settings with where they come from.
+// One queue: why no job runs, counts, lanes, workers, settings and their sources.
 import type { JobCount, LaneLine, Load, QueueDetail } from "../../../src/dashboard/api/contract.ts";
 import { Act, Buttons, Do } from "../kit/actions.tsx";
 import { ApiFailure, get, seg, send } from "../data/api.ts";
 import { useMemo } from "preact/hooks";
-import { ago, atPageTime, duration, instant, number, rate } from "../kit/format.ts";
+import { ago, atPageTime, duration, instant, number, plural, rate } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { Chart, type Mark } from "../charts/lazy-chart.tsx";
 import { Count, Gauge, nameClass, State } from "../kit/labels.tsx";
@@ -15,7 +15,6 @@ import { type SettingLine, settingLines } from "../queues/setting-lines.ts";
 import { href } from "../data/router.ts";
 import { measuredOver } from "../charts/axis-scale.ts";
 import { actionsColumn, type Column, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { leadsOf, stepsOver, timeNote, useOverTime } from "../charts/time-range.tsx";
 import { TrendsPanel } from "../charts/trend-charts.tsx";
 import { useQuery } from "../data/live-query.ts";
@@ -27,10 +26,10 @@ export function QueueScreen({ name }: { name: string }) {
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
     return (
       <section class="panel">
-        <Empty icon="queues" title={t("No such queue")}>
-          <p>{t("No job and no setting names it.")}</p>
+        <Empty icon="queues" title="No such queue">
+          <p>No job and no setting uses this name.</p>
           <a class="button" href={href("/queues")}>
-            {t("All queues")}
+            All queues
           </a>
         </Empty>
       </section>
@@ -43,10 +42,10 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
     <>
       <Head title={queue.name}>
         <a class="button" href={href(`/jobs?queue=${queue.name}`)}>
-          <Icon name="jobs" size={14} /> {t("Jobs")}
+          <Icon name="jobs" size={14} /> Jobs
         </a>
         <Act
-          verb={t("Retry dead")}
+          verb="Retry dead"
           on=""
           needs="jobs:retry"
           icon="retry"
@@ -54,7 +53,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           press={() => retryDead(queue.name, again)}
         />
         <Act
-          verb={t("Settings")}
+          verb="Settings"
           on=""
           needs="queues:set"
           icon="gear"
@@ -66,55 +65,42 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
       <Standstill queue={queue} />
       <div class="tiles seven">
         <Tile
-          name={t("Ready")}
+          name="Ready"
           value={<Count of={queue.ready} quiet={false} />}
-          note={t("oldest {oldestMs}", { oldestMs: duration(queue.oldestMs) })}
+          note={`oldest ${duration(queue.oldestMs)}`}
         />
         <Tile
-          name={t("Running")}
+          name="Running"
           value={number(queue.running)}
           note={
             queue.concurrency === null
-              ? t("of {slots, plural, one {# slot} other {# slots}}", { slots: queue.slots })
-              : t("of {concurrency} at once, {slots, plural, one {# slot} other {# slots}}", {
-                  concurrency: number(queue.concurrency),
-                  slots: queue.slots,
-                })
+              ? `of ${plural(queue.slots, "slot")}`
+              : `of ${number(queue.concurrency)} at once, ${plural(queue.slots, "slot")}`
           }
         />
         <Tile
-          name={t("Scheduled")}
+          name="Scheduled"
           value={<Count of={queue.scheduled} quiet={false} />}
-          note={
-            queue.nextAt === null
-              ? t("due later")
-              : t("the next {nextAt}", { nextAt: ago(queue.nextAt, now.value) })
-          }
+          note={queue.nextAt === null ? "due later" : `the next ${ago(queue.nextAt, now.value)}`}
         />
-        <Tile
-          name={t("Waiting")}
-          value={<Count of={queue.waiting} quiet={false} />}
-          note={t("for jobs or signals")}
-        />
+        <Tile name="Waiting" value={<Count of={queue.waiting} quiet={false} />} note="for jobs or signals" />
         <Dead queue={queue.name} />
         <Tile
-          name={t("Workers")}
+          name="Workers"
           value={number(queue.workers)}
-          note={
-            queue.quiet > 0 ? t("serve it, {quiet} quiet", { quiet: number(queue.quiet) }) : t("serve it")
-          }
+          note={queue.quiet > 0 ? `serve it, ${number(queue.quiet)} quiet` : "serve it"}
         />
-        <Tile name={t("State")} {...stateOf(queue)} />
+        <Tile name="State" {...stateOf(queue)} />
       </div>
       <TrendsPanel queue={queue.name}>
         {(marks) => <BacklogChart queue={queue.name} marks={marks} />}
       </TrendsPanel>
       <div class="grid aside">
         <div class="stack">
-          <Panel title={t("Kinds")}>
+          <Panel title="Jobs by name">
             {queue.kinds.length === 0 ? (
-              <Empty icon="jobs" title={t("No live job is here")}>
-                <p>{t("Kinds are listed while they have jobs that have not ended.")}</p>
+              <Empty icon="jobs" title="No live jobs">
+                <p>Names are listed while they have live jobs.</p>
               </Empty>
             ) : (
               <Table rows={queue.kinds} rowKey={({ name }) => name} columns={kindColumns(queue.name)} />
@@ -122,31 +108,31 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           </Panel>
           {queue.lanes.length > 0 && (
             <Panel
-              title={t("Fullest lanes")}
-              note={t("by their jobs that are due")}
+              title="Fullest lanes"
+              note="by due jobs"
               tools={
                 <a class="button small" href={href(`/limits?queue=${queue.name}`)}>
-                  {t("All lanes")}
+                  All lanes
                 </a>
               }
             >
               <Table rows={queue.lanes} rowKey={({ lane }) => lane} columns={laneColumns(again)} />
             </Panel>
           )}
-          <Panel title={t("Settings")} note={t("over the whole cluster")}>
+          <Panel title="Settings" note="over the whole cluster">
             <Table
               rows={settingLines(queue)}
               rowKey={({ label }) => label}
               columns={settingColumns(queue)}
-              label={t("Settings of this queue")}
+              label="Settings of this queue"
             />
           </Panel>
         </div>
         <div class="stack">
-          <Panel title={t("Workers of this queue")}>
+          <Panel title="Workers of this queue">
             {queue.workersHere.length === 0 ? (
-              <Empty icon="workers" title={t("No live worker serves it")}>
-                <p>{t("Its jobs are safe, and wait for one.")}</p>
+              <Empty icon="workers" title="No live worker serves this queue">
+                <p>Its jobs wait for a worker.</p>
               </Empty>
             ) : (
               <Table rows={queue.workersHere} rowKey={({ id }) => id} columns={workerColumns(queue.name)} />
@@ -158,7 +144,7 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
   );
 }
 
-/** Counted up to a bound, like the rest, by the look of the list that it leads to. */
+/** Counted up to a bound, with the query of the linked list. */
 function Dead({ queue }: { queue: string }) {
   const { data } = useQuery(
     `dead ${queue}`,
@@ -167,16 +153,16 @@ function Dead({ queue }: { queue: string }) {
   );
   return (
     <Tile
-      name={t("Dead")}
+      name="Dead"
       value={data === null ? "…" : <Count of={data.total} quiet={false} />}
-      note={t("out of attempts")}
+      note="out of attempts"
       bad={data !== null && data.total.count > 0}
       to={href(`/jobs?state=dead&queue=${seg(queue)}`)}
     />
   );
 }
 
-/** Why nothing runs: everything that holds, and when it passes by itself. */
+/** Reasons why no job runs, and when they end. */
 function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
   if (standstill.length === 0) return null;
   const [first] = standstill;
@@ -186,7 +172,7 @@ function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
       {standstill.length === 1 && first !== undefined ? (
         <span>{said(first)}</span>
       ) : (
-        <ul class="plain" aria-label={t("Why nothing runs")}>
+        <ul class="plain" aria-label="Why no job runs">
           {standstill.map((one) => (
             <li key={one.text}>{said(one)}</li>
           ))}
@@ -196,17 +182,17 @@ function Standstill({ queue: { standstill, ready } }: { queue: QueueDetail }) {
   );
 }
 
-/** Instants as everywhere on the page. */
+/** Instants in the page's format. */
 function said({ text, until }: QueueDetail["standstill"][number]): string {
   const local = atPageTime(text);
   return until === null ? local : `${local.replace(/\.$/, "")} (${ago(until, now.value)}).`;
 }
 
-/** What waited in it, once a minute. */
+/** The backlog, measured once a minute. */
 function BacklogChart({ queue, marks }: { queue: string; marks: readonly Mark[] }) {
   const query = useOverTime<Load>("/series/load", { queue, everyMs: 15_000 });
   return (
-    <Panel title={t("Backlog")} note={t("ready jobs, {timeNote}", { timeNote: timeNote() })}>
+    <Panel title="Backlog" note={`ready jobs, ${timeNote()}`}>
       <Loaded query={query}>{(load) => <BacklogLine queue={queue} load={load} marks={marks} />}</Loaded>
     </Panel>
   );
@@ -220,27 +206,27 @@ function BacklogLine({ queue, load, marks }: { queue: string; load: Load; marks:
   }, [load, tick]);
   return (
     <Chart
-      title={t("Backlog")}
+      title="Backlog"
       marks={marks}
       empty={
         ready.some((value) => value !== null)
-          ? t("Nothing waited when a worker looked.")
-          : t("Nothing was measured in this time; a worker does it once a minute.")
+          ? "No jobs were waiting."
+          : "Nothing was measured in this time. Workers measure once a minute."
       }
       lead={leadsOf({ at, stepMs: load.stepMs }, () => ({ queue, more: "" }))}
       at={at}
-      lines={[{ name: t("Ready"), values: ready, shown: number }]}
+      lines={[{ name: "Ready", values: ready, shown: number }]}
     />
   );
 }
 
-const sources = { code: t("code"), default: t("default"), set: t("set by hand") } as const;
+const sources = { code: "code", default: "default", set: "set by hand" } as const;
 
 function settingColumns(queue: QueueDetail): Column<SettingLine>[] {
   return [
-    { head: t("Setting"), cell: ({ label }) => label },
+    { head: "Setting", cell: ({ label }) => label },
     {
-      head: t("Value"),
+      head: "Value",
       cell: ({ name, label, value, by }) => (
         <>
           <span class={by === "set" ? "" : "muted"}>{value}</span>{" "}
@@ -249,22 +235,22 @@ function settingColumns(queue: QueueDetail): Column<SettingLine>[] {
       ),
     },
     {
-      head: t("From"),
+      head: "From",
       class: "muted",
-      title: ({ by }) => (by === "set" ? t("By the dashboard, the command line or hf.queues.set") : ""),
+      title: ({ by }) => (by === "set" ? "Set by the dashboard, the command line or hf.queues.set" : ""),
       cell: ({ by, back }) =>
         back === null ? (
           sources[by]
         ) : (
           <span class="tag warn">
-            {t("until {untilAt}, then {back}", { untilAt: instant(back.untilAt), back: back.value })}
+            until {instant(back.untilAt)}, then {back.value}
           </span>
         ),
     },
   ];
 }
 
-/** How far a limit over the cluster is used. */
+/** Usage of a limit over the cluster. */
 function Used({ name, label, queue }: { name: string; label: string; queue: QueueDetail }) {
   const [used, of] =
     name === "rate"
@@ -275,7 +261,7 @@ function Used({ name, label, queue }: { name: string; label: string; queue: Queu
   if (used === undefined || of === undefined || of === null) return null;
   return (
     <span class="nowrap muted small">
-      {t("{used} used", { used: number(used) })} <Gauge used={used} of={of} label={label} />
+      {number(used)} used <Gauge used={used} of={of} label={label} />
     </span>
   );
 }
@@ -283,7 +269,7 @@ function Used({ name, label, queue }: { name: string; label: string; queue: Queu
 function workerColumns(queue: string): Column<QueueDetail["workersHere"][number]>[] {
   return [
     {
-      head: t("Worker"),
+      head: "Worker",
       cell: ({ name, quiet }) => (
         <>
           <a class="main-link" href={href("/workers")}>
@@ -294,18 +280,18 @@ function workerColumns(queue: string): Column<QueueDetail["workersHere"][number]
       ),
     },
     {
-      head: t("Slots used"),
+      head: "Slots used",
       num: true,
       class: "nowrap",
       cell: ({ id, name, slots, running }) => (
         <>
           <a
             href={href(`/jobs?state=running&queue=${queue}&worker=${seg(id)}`)}
-            aria-label={t("{running} jobs run by {name}", { running: number(running), name })}
+            aria-label={`${number(running)} jobs run by ${name}`}
           >
             {number(running)}
           </a>
-          <span class="muted"> / {number(slots)}</span> <Gauge used={running} of={slots} label={t("Slots")} />
+          <span class="muted"> / {number(slots)}</span> <Gauge used={running} of={slots} label="Slots" />
         </>
       ),
     },
@@ -315,20 +301,20 @@ function workerColumns(queue: string): Column<QueueDetail["workersHere"][number]
 function laneColumns(again: () => void): Column<LaneLine>[] {
   return [
     {
-      head: t("Lane"),
+      head: "Lane",
       cell: ({ queue, lane, paused, rateOpensAt }) => (
         <>
           <a class={nameClass(lane)} href={href(`/jobs?queue=${queue}&lane=${seg(lane)}`)}>
             {lane}
           </a>{" "}
           {paused && <State state="paused" />}
-          {!paused && rateOpensAt !== null && <span class="tag warn">{t("at its rate")}</span>}
+          {!paused && rateOpensAt !== null && <span class="tag warn">at its rate</span>}
         </>
       ),
     },
-    { head: t("Waiting"), num: true, cell: ({ waiting }) => <Count of={waiting} /> },
+    { head: "Waiting", num: true, cell: ({ waiting }) => <Count of={waiting} /> },
     {
-      head: t("Running"),
+      head: "Running",
       num: true,
       class: "nowrap",
       cell: ({ running, concurrency }) => (
@@ -337,14 +323,14 @@ function laneColumns(again: () => void): Column<LaneLine>[] {
           {concurrency !== null && (
             <>
               <span class="muted"> / {number(concurrency)}</span>{" "}
-              <Gauge used={running} of={concurrency} label={t("Concurrency")} />
+              <Gauge used={running} of={concurrency} label="Concurrency" />
             </>
           )}
         </>
       ),
     },
     {
-      head: t("Rate"),
+      head: "Rate",
       num: true,
       from: "medium",
       class: "muted nowrap",
@@ -352,13 +338,13 @@ function laneColumns(again: () => void): Column<LaneLine>[] {
     },
     actionsColumn(({ queue, lane, paused }: LaneLine) => (
       <Do
-        verb={paused ? t("Resume") : t("Pause")}
+        verb={paused ? "Resume" : "Pause"}
         on={lane}
         needs="limits:set"
         icon={paused ? "play" : "pause"}
         bare
         run={() => send("PATCH", `/lanes/${seg(queue)}/${seg(lane)}`, { paused: !paused })}
-        done={paused ? t("{lane} is resumed.", { lane }) : t("{lane} is paused.", { lane })}
+        done={paused ? `${lane} resumed` : `${lane} paused`}
         then={again}
       />
     )),
@@ -367,36 +353,32 @@ function laneColumns(again: () => void): Column<LaneLine>[] {
 
 function stateOf(queue: QueueDetail): { value: string; note: string } {
   const { pausedAt, drainingAt, holds, breakers, coolUntil } = queue;
-  if (pausedAt !== null)
-    return { value: t("Paused"), note: t("since {pausedAt}", { pausedAt: instant(pausedAt) }) };
-  if (drainingAt !== null)
-    return { value: t("Draining"), note: t("since {drainingAt}", { drainingAt: instant(drainingAt) }) };
-  if (holds.length > 0) return { value: t("Held"), note: t("by {holds}", { holds: holds.join(", ") }) };
-  if (breakers.length > 0)
-    return { value: t("Broken"), note: t("breaker {breakers}", { breakers: breakers.join(", ") }) };
-  if (coolUntil !== null)
-    return { value: t("Cooling"), note: t("until {coolUntil}", { coolUntil: instant(coolUntil) }) };
-  return { value: t("Open"), note: t("may be claimed from") };
+  if (pausedAt !== null) return { value: "Paused", note: `since ${instant(pausedAt)}` };
+  if (drainingAt !== null) return { value: "Draining", note: `since ${instant(drainingAt)}` };
+  if (holds.length > 0) return { value: "Held", note: `by ${holds.join(", ")}` };
+  if (breakers.length > 0) return { value: "Broken", note: `breaker ${breakers.join(", ")}` };
+  if (coolUntil !== null) return { value: "Cooling", note: `until ${instant(coolUntil)}` };
+  return { value: "Open", note: "jobs may be claimed" };
 }
 
 function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
   return [
     {
-      head: t("Name"),
+      head: "Name",
       cell: (kind) => (
         <>
           <a class="main-link" href={href(`/jobs?queue=${queue}&name=${kind.name}`)}>
             {kind.name}
           </a>{" "}
-          {!kind.served && <span class={`tag ${kind.ready.count > 0 ? "bad" : ""}`}>{t("no worker")}</span>}
+          {!kind.served && <span class={`tag ${kind.ready.count > 0 ? "bad" : ""}`}>no worker</span>}
         </>
       ),
     },
-    { head: t("Ready"), num: true, cell: ({ ready }) => <Count of={ready} /> },
-    { head: t("Running"), num: true, cell: ({ running }) => <Count of={running} /> },
-    { head: t("Scheduled"), num: true, from: "medium", cell: ({ scheduled }) => <Count of={scheduled} /> },
+    { head: "Ready", num: true, cell: ({ ready }) => <Count of={ready} /> },
+    { head: "Running", num: true, cell: ({ running }) => <Count of={running} /> },
+    { head: "Scheduled", num: true, from: "medium", cell: ({ scheduled }) => <Count of={scheduled} /> },
     {
-      head: t("Oldest"),
+      head: "Oldest",
       num: true,
       from: "medium",
       class: "muted nowrap",

@@ -1,8 +1,8 @@
-// Queues: what is in each, what keeps it from being claimed from, and what it did lately. One alone is in queue-screen.tsx.
+// Queues: counts, limits, recent throughput. queue-screen.tsx shows one.
 import type { QueueLine, QueueTrends } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
-import { clockTime, duration, number, rate } from "../kit/format.ts";
+import { clockTime, duration, number, plural, rate } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { Count, Gauge, nameClass, State } from "../kit/labels.tsx";
 import { Head } from "../kit/panels.tsx";
@@ -11,36 +11,35 @@ import { groupedQueues, notesOf, prefixesOf, queueRow, type QueueRow } from "../
 import { href } from "../data/router.ts";
 import { grouping, keptList } from "../data/page-settings.ts";
 import { arrange, type Column, Listing, menuColumn } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const waitingColumn: Column<QueueRow> = {
-  head: t("Waiting"),
+  head: "Waiting",
   by: ({ queue }) => queue.waiting,
   num: true,
   from: "wide",
   cell: ({ queue }) => <Count of={queue.waiting} />,
 };
 
-/** How much of its rate a queue has used in the window that ends now. */
+/** The used part of the rate in the current window. */
 const rateColumn: Column<QueueRow> = {
-  head: t("Rate used"),
+  head: "Rate used",
   by: ({ queue }) => (queue.rate === null ? null : queue.rate.used / queue.rate.limit),
   num: true,
   from: "wide",
   class: "nowrap",
-  title: ({ queue }) => (queue.rate === null ? "" : t("at most {rate}", { rate: rate(queue.rate) })),
+  title: ({ queue }) => (queue.rate === null ? "" : `at most ${rate(queue.rate)}`),
   cell: ({ queue: { rate: known } }) =>
     known === null ? (
       <span class="muted">—</span>
     ) : (
       <>
-        {number(known.used)} <Gauge used={known.used} of={known.limit} label={t("Rate")} />
+        {number(known.used)} <Gauge used={known.used} of={known.limit} label="Rate" />
       </>
     ),
 };
 
-/** Against the limit over the cluster where there is one, else against the slots of its workers. */
+/** Relative to the limit over the cluster, else to the workers' slots. */
 function Running({ queue: { running, slots, concurrency } }: { queue: QueueLine }) {
   return (
     <>
@@ -49,13 +48,13 @@ function Running({ queue: { running, slots, concurrency } }: { queue: QueueLine 
       <Gauge
         used={running}
         of={concurrency ?? slots}
-        label={concurrency === null ? t("Slots") : t("Concurrency")}
+        label={concurrency === null ? "Slots" : "Concurrency"}
       />
     </>
   );
 }
 
-/** Groups that are folded, in this browser. */
+/** Folded groups, kept in this browser. */
 const folded = keptList("folded-queues", (value): value is string => typeof value === "string");
 
 function fold(prefix: string): void {
@@ -77,7 +76,7 @@ export function QueuesScreen() {
   const groups = query.data === null ? 0 : prefixesOf(query.data.queues).size;
   const columns: Column<QueueRow>[] = [
     {
-      head: t("Queue"),
+      head: "Queue",
       by: ({ queue }) => queue.name,
       class: "nowrap",
       cell: ({ queue: { name }, group }) =>
@@ -89,25 +88,23 @@ export function QueuesScreen() {
           <button type="button" class="fold" aria-expanded={group.open} onClick={() => fold(group.prefix)}>
             <Icon name="next" size={13} />
             <b>{group.prefix}*</b>
-            <span class="muted small">
-              {t("{count, plural, one {# queue} other {# queues}}", { count: group.count })}
-            </span>
+            <span class="muted small">{plural(group.count, "queue")}</span>
           </button>
         ),
     },
     {
-      head: t("State"),
+      head: "State",
       by: ({ queue }) => notesOf([queue]),
       cell: ({ queue, group }) => (group === null ? <QueueState queue={queue} /> : group.notes),
     },
     {
-      head: t("Ready"),
+      head: "Ready",
       by: ({ queue }) => queue.ready,
       num: true,
       cell: ({ queue }) => <Count of={queue.ready} />,
     },
     {
-      head: t("Oldest"),
+      head: "Oldest",
       by: ({ queue }) => queue.oldestMs,
       num: true,
       from: "medium",
@@ -115,7 +112,7 @@ export function QueuesScreen() {
       cell: ({ queue }) => duration(queue.oldestMs),
     },
     {
-      head: t("Running"),
+      head: "Running",
       by: ({ queue }) => queue.running,
       num: true,
       from: "medium",
@@ -123,7 +120,7 @@ export function QueuesScreen() {
       cell: ({ queue }) => <Running queue={queue} />,
     },
     {
-      head: t("Last {trendMinutes} min", { trendMinutes }),
+      head: `Last ${trendMinutes} min`,
       from: "medium",
       class: "nowrap",
       cell: ({ members }) => (
@@ -134,14 +131,14 @@ export function QueuesScreen() {
       ),
     },
     {
-      head: t("Scheduled"),
+      head: "Scheduled",
       by: ({ queue }) => queue.scheduled,
       num: true,
       from: "medium",
       cell: ({ queue }) => <Count of={queue.scheduled} />,
     },
     {
-      head: t("Workers"),
+      head: "Workers",
       by: ({ queue }) => queue.workers,
       num: true,
       from: "wide",
@@ -158,7 +155,7 @@ export function QueuesScreen() {
   ];
   return (
     <>
-      <Head title={t("Queues")} note={t("Every queue that has jobs or settings.")}>
+      <Head title="Queues" note="Queues with jobs or settings.">
         {groups > 0 && (
           <button
             type="button"
@@ -166,16 +163,16 @@ export function QueuesScreen() {
             aria-pressed={grouping.value === "on"}
             onClick={() => (grouping.value = grouping.value === "on" ? "off" : "on")}
           >
-            <Icon name="queues" size={14} /> {t("Group by prefix")}
+            <Icon name="queues" size={14} /> Group by prefix
           </button>
         )}
       </Head>
-      <section class="panel" aria-label={t("Queues")}>
+      <section class="panel" aria-label="Queues">
         <Listing
           query={query}
           rows={({ queues }) => {
             const rows = arrange(queues.map(queueRow), columns, "sort");
-            // A group stands where its first queue stands.
+            // A group takes the place of its first queue.
             return grouping.value === "on"
               ? groupedQueues(
                   rows.map(({ queue }) => queue),
@@ -189,8 +186,8 @@ export function QueuesScreen() {
           })}
           empty={{
             icon: "queues",
-            title: t("No queue yet"),
-            text: <p>{t("A queue needs no creation: it is here as soon as a job or a setting names it.")}</p>,
+            title: "No queues yet",
+            text: <p>A queue appears as soon as a job or a setting names it.</p>,
           }}
           columns={columns}
           sort="sort"
@@ -201,7 +198,7 @@ export function QueuesScreen() {
   );
 }
 
-/** What these queues' workers did, added up. */
+/** The sum over the workers of these queues. */
 function summed(of: readonly string[], trends: QueueTrends): { done: number[]; failed: number[] } | null {
   const known = of.flatMap((name) => trends.queues[name] ?? []);
   const [first] = known;
@@ -220,7 +217,7 @@ function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | nu
     <Bars
       of={all}
       bad={sums.failed}
-      label={t("Attempts that ended, by the minute")}
+      label="Attempts ended, per minute"
       height={20}
       looks="spark"
       name={(i) => clockTime(trends.from + i * trends.stepMs)}
@@ -228,7 +225,7 @@ function Spark({ of, trends }: { of: readonly string[]; trends: QueueTrends | nu
   );
 }
 
-/** Absent is not zero: where nothing ended, nothing is said. */
+/** No measurement is not zero. */
 function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrends | null }) {
   const sums = trends === null ? null : summed(of, trends);
   if (sums === null) return null;
@@ -241,9 +238,9 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
   return (
     <span
       class={`small ${percent >= 5 ? "bad-text" : "muted"}`}
-      title={t("{failed} of {all} attempts failed", { failed: number(failed), all: number(all) })}
+      title={`${number(failed)} of ${number(all)} attempts failed`}
     >
-      {t("{text} failed", { text })}
+      {text} failed
     </span>
   );
 }
@@ -251,7 +248,7 @@ function FailedShare({ of, trends }: { of: readonly string[]; trends: QueueTrend
 function QueueState({ queue }: { queue: QueueLine }) {
   if (queue.pausedAt !== null) return <State state="paused" />;
   if (queue.drainingAt === null) return <Openness queue={queue} />;
-  // What keeps it from coming to its end is said as well.
+  // Includes the reason why a drain does not finish.
   return (
     <>
       <State state="draining" /> <Openness queue={queue} />
@@ -260,17 +257,12 @@ function QueueState({ queue }: { queue: QueueLine }) {
 }
 
 function Openness({ queue }: { queue: QueueLine }) {
-  if (queue.holds.length > 0)
-    return <span class="tag warn">{t("held by {holds}", { holds: queue.holds.join(", ") })}</span>;
-  if (queue.breakers.length > 0) return <span class="tag bad">{t("breaker open")}</span>;
-  if (queue.coolUntil !== null) return <span class="tag warn">{t("cooling down")}</span>;
+  if (queue.holds.length > 0) return <span class="tag warn">held by {queue.holds.join(", ")}</span>;
+  if (queue.breakers.length > 0) return <span class="tag bad">breaker open</span>;
+  if (queue.coolUntil !== null) return <span class="tag warn">cooling down</span>;
   if (queue.workers === 0 && queue.quiet > 0)
-    return <span class={queue.unserved.length > 0 ? "tag bad" : "tag warn"}>{t("workers quiet")}</span>;
+    return <span class={queue.unserved.length > 0 ? "tag bad" : "tag warn"}>workers quiet</span>;
   if (queue.unserved.length > 0)
-    return (
-      <span class="tag bad">
-        {t("no worker for {unserved}", { unserved: queue.unserved.slice(0, 2).join(", ") })}
-      </span>
-    );
-  return <span class="muted">{queue.workers === 0 ? t("no worker") : t("open")}</span>;
+    return <span class="tag bad">no worker for {queue.unserved.slice(0, 2).join(", ")}</span>;
+  return <span class="muted">{queue.workers === 0 ? "no worker" : "open"}</span>;
 }

@@ -1,19 +1,17 @@
-// One schedule: how its runs went, when it fires next, and what it is.
+// One schedule: its runs, next occurrences and definition.
 import type { ComponentChildren } from "preact";
 import type { ScheduleHistory, ScheduleLine } from "../../../src/dashboard/api/contract.ts";
 import { Buttons } from "../kit/actions.tsx";
 import { get, seg } from "../data/api.ts";
-import { duration, instant, number } from "../kit/format.ts";
+import { duration, instant, number, plural } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { Ago, JobLink } from "../kit/labels.tsx";
 import { Empty, Facts, Head, Loaded, Panel, Tile } from "../kit/panels.tsx";
-import { rich } from "../language/rich-text.ts";
 import { go, href } from "../data/router.ts";
 import { RunChart } from "../schedules/run-chart.tsx";
 import { useQuery } from "../data/live-query.ts";
 import { actionsOf, useSchedules } from "../schedules/schedule-actions.tsx";
 import { NextSlots, overlapWords } from "../schedules/schedule-form.tsx";
-import { t } from "../language/translation.ts";
 
 export function ScheduleScreen({ name }: { name: string }) {
   const query = useSchedules();
@@ -24,10 +22,10 @@ export function ScheduleScreen({ name }: { name: string }) {
         if (schedule !== undefined) return <Detail schedule={schedule} again={query.again} />;
         return (
           <section class="panel">
-            <Empty icon="calendar" title={t("No such schedule")}>
-              <p>{t("It was removed, or no process has put it yet.")}</p>
+            <Empty icon="calendar" title="No such schedule">
+              <p>It was removed, or no process has added it yet.</p>
               <a class="button" href={href("/schedules")}>
-                {t("All schedules")}
+                All schedules
               </a>
             </Empty>
           </section>
@@ -47,12 +45,12 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
       <Obstacles schedule={schedule} />
       <div class="tiles">
         <Tile
-          name={t("Next")}
+          name="Next"
           value={schedule.paused ? "—" : <Ago at={nextAt} />}
-          note={schedule.paused ? t("paused") : instant(nextAt)}
+          note={schedule.paused ? "paused" : instant(nextAt)}
         />
         <Tile
-          name={t("Last")}
+          name="Last"
           value={
             lastJobId === null ? (
               <Ago at={lastAt} />
@@ -62,21 +60,18 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
               </JobLink>
             )
           }
-          note={lastAt === null ? t("no slot yet") : instant(lastAt)}
+          note={lastAt === null ? "no occurrence yet" : instant(lastAt)}
         />
-        <Tile name={t("Fired")} value={number(schedule.fired)} note={t("slots that made a job")} />
-        <Tile name={t("Skipped")} value={number(schedule.skipped)} note={t("an earlier job ran")} />
-        <Tile name={t("Missed")} value={number(schedule.passed)} note={t("nobody was there")} />
+        <Tile name="Fired" value={number(schedule.fired)} note="occurrences with a job" />
+        <Tile name="Skipped" value={number(schedule.skipped)} note="previous job still ran" />
+        <Tile name="Missed" value={number(schedule.passed)} note="no worker was up" />
       </div>
       <History schedule={schedule} />
       <div class="grid two">
-        <Panel
-          title={t("Next runs")}
-          note={t("in the time of {timezone}", { timezone: schedule.timezone ?? "UTC" })}
-        >
+        <Panel title="Next runs" note={`time zone ${schedule.timezone ?? "UTC"}`}>
           {schedule.paused ? (
-            <Empty icon="pause" title={t("It is paused")}>
-              <p>{t("It makes no jobs until it is resumed.")}</p>
+            <Empty icon="pause" title="Paused">
+              <p>It creates no jobs until it is resumed.</p>
             </Empty>
           ) : (
             <div class="inset">
@@ -84,7 +79,7 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
             </div>
           )}
         </Panel>
-        <Panel title={t("Settings")}>
+        <Panel title="Settings">
           <Facts of={factsOf(schedule)} />
         </Panel>
       </div>
@@ -106,11 +101,11 @@ function Obstacles({
   schedule: ScheduleLine;
 }) {
   const said = [
-    error === null ? "" : t("It is disabled: {error}", { error }),
-    unserved ? t("No worker serves its queue and job: what it makes waits.") : "",
-    ...obstacles.map((text) => t("What it makes waits: {text}.", { text })),
+    error === null ? "" : `Disabled: ${error}`,
+    unserved ? "No worker serves this queue and job. Its jobs will wait." : "",
+    ...obstacles.map((text) => `Its jobs will wait: ${text}.`),
     waitingAt !== null && overlap === "queue"
-      ? t("The slot of {waitingAt} waits for the job before it to end.", { waitingAt: instant(waitingAt) })
+      ? `The occurrence of ${instant(waitingAt)} waits for the previous job to end.`
       : "",
   ].filter((text) => text !== "");
   if (said.length === 0) return null;
@@ -126,7 +121,7 @@ function factsOf(schedule: ScheduleLine): [string, ComponentChildren][] {
   const { job, queue, missed, overlap, jitterMs, edited } = schedule;
   return [
     [
-      t("Makes"),
+      "Creates",
       job === null ? (
         "—"
       ) : (
@@ -136,7 +131,7 @@ function factsOf(schedule: ScheduleLine): [string, ComponentChildren][] {
       ),
     ],
     [
-      t("In queue"),
+      "In queue",
       queue === null ? (
         "—"
       ) : (
@@ -146,14 +141,12 @@ function factsOf(schedule: ScheduleLine): [string, ComponentChildren][] {
       ),
     ],
     [
-      t("Missed slots"),
-      missed === null
-        ? "—"
-        : { skip: t("left out"), one: t("one job for all"), all: t("a job each") }[missed],
+      "Missed occurrences",
+      missed === null ? "—" : { skip: "left out", one: "one job for all", all: "one job each" }[missed],
     ],
-    [t("Overlap"), overlap === null ? "—" : overlapWords[overlap]],
-    [t("Jitter"), jitterMs === 0 ? t("none") : t("up to {jitterMs}", { jitterMs: duration(jitterMs) })],
-    [t("Changed by hand"), edited.length === 0 ? t("nothing") : edited.join(", ")],
+    ["Overlap", overlap === null ? "—" : overlapWords[overlap]],
+    ["Jitter", jitterMs === 0 ? "none" : `up to ${duration(jitterMs)}`],
+    ["Changed by hand", edited.length === 0 ? "nothing" : edited.join(", ")],
   ];
 }
 
@@ -166,12 +159,7 @@ function History({ schedule }: { schedule: ScheduleLine }) {
   );
   const n = query.data?.runs.length ?? 0;
   return (
-    <Panel
-      title={t("History")}
-      {...(n === 0
-        ? {}
-        : { note: t("the newest {n, plural, one {# run} other {# runs}}, a column each", { n }) })}
-    >
+    <Panel title="History" {...(n === 0 ? {} : { note: `newest ${plural(n, "run")}, one column each` })}>
       <Loaded query={query}>
         {({ runs }) =>
           runs.length === 0 ? (
@@ -180,11 +168,7 @@ function History({ schedule }: { schedule: ScheduleLine }) {
             <>
               <RunChart name={name} newestFirst={runs} />
               {runs.every(({ state }) => state === null) && (
-                <p class="inset small muted">
-                  {t(
-                    "None of these jobs is kept any more: how long jobs are kept is a setting of their queue.",
-                  )}
-                </p>
+                <p class="inset small muted">These jobs were removed after their queue's retention.</p>
               )}
             </>
           )
@@ -194,24 +178,21 @@ function History({ schedule }: { schedule: ScheduleLine }) {
   );
 }
 
-/** Why there is nothing to show. */
+/** The reason for an empty history. */
 function NoRuns({ schedule: { paused, error, nextAt, fired } }: { schedule: ScheduleLine }) {
   const why = (): ComponentChildren => {
-    if (fired > 0) return t("Slots are forgotten after 30 days, and it has made no job since.");
-    if (error !== null) return t("It is disabled, and makes no jobs until it is mended.");
-    if (paused) return t("It is paused, and makes no jobs until it is resumed. Run now makes one.");
-    if (nextAt === null) return t("It has no slot any more.");
+    if (fired > 0) return "Occurrences are kept for 30 days. This schedule has created no job since.";
+    if (error !== null) return "Disabled: creates no jobs until it is fixed.";
+    if (paused) return "Paused: creates no jobs until it is resumed. “Run now” creates one.";
+    if (nextAt === null) return "No next occurrence";
     return (
       <>
-        {rich("Its first slot is {when}, at {nextAt}. Run now makes a job at once.", {
-          when: <Ago at={nextAt} />,
-          nextAt: instant(nextAt),
-        })}
+        First occurrence <Ago at={nextAt} />, at {instant(nextAt)}. “Run now” creates a job at once.
       </>
     );
   };
   return (
-    <Empty icon="calendar" title={t("No run yet")}>
+    <Empty icon="calendar" title="No runs yet">
       <p>{why()}</p>
     </Empty>
   );

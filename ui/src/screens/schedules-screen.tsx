@@ -1,4 +1,4 @@
-// Schedules: what fires when, and changes by hand that outlive restarts.
+// Schedules: timing, next occurrence, edits that override the code.
 import type { ScheduleLine, ScheduleRuns } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -7,8 +7,6 @@ import { number } from "../kit/format.ts";
 import { Ago, JobLink, State } from "../kit/labels.tsx";
 import { Head } from "../kit/panels.tsx";
 import { type Column, Listing, menuColumn } from "../kit/table.tsx";
-import { rich } from "../language/rich-text.ts";
-import { t } from "../language/translation.ts";
 import { HeatMap } from "../schedules/heat-map.tsx";
 import { RunStrip } from "../schedules/run-strip.tsx";
 import { actionsOf, nextRuns, useSchedules } from "../schedules/schedule-actions.tsx";
@@ -21,22 +19,19 @@ export function SchedulesScreen() {
   });
   return (
     <>
-      <Head
-        title={t("Schedules")}
-        note={t("Each makes one job for each of its slots, over all processes.")}
-      />
+      <Head title="Schedules" note="Each occurrence creates one job, over all processes." />
       {(query.data?.schedules.length ?? 0) > 0 && <HeatMap />}
-      <section class="panel" aria-label={t("Schedules")}>
+      <section class="panel" aria-label="Schedules">
         <Listing
           query={query}
           rows={({ schedules }) => schedules}
           rowKey={({ name }: ScheduleLine) => name}
           empty={{
             icon: "calendar",
-            title: t("No schedule"),
+            title: "No schedules",
             text: (
               <>
-                <p>{t("Define one, and give it to a worker:")}</p>
+                <p>Define a schedule and pass it to a worker:</p>
                 <pre class="code">{`const nightly = defineSchedule({ name: "nightly",\n  cron: "0 3 * * *", timezone: "Europe/Berlin", job: report });\n\nhf.work([report], { schedules: [nightly] });`}</pre>
               </>
             ),
@@ -52,13 +47,13 @@ export function SchedulesScreen() {
 function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<ScheduleLine>[] {
   return [
     {
-      head: t("Schedule"),
+      head: "Schedule",
       by: ({ name }) => name,
       class: "schedule-name",
       cell: (schedule) => <Name schedule={schedule} />,
     },
     {
-      head: t("When"),
+      head: "When",
       class: "schedule-when",
       cell: ({ cron, words }) => (
         <>
@@ -68,13 +63,13 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
       ),
     },
     {
-      head: t("Next"),
+      head: "Next",
       by: ({ paused, nextAt }) => (paused ? null : nextAt),
       num: true,
       cell: ({ paused, nextAt }) => (paused ? <span class="muted">—</span> : <Ago at={nextAt} />),
     },
     {
-      head: t("Last"),
+      head: "Last",
       by: ({ lastAt }) => lastAt,
       num: true,
       from: "medium",
@@ -89,12 +84,12 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
         ),
     },
     {
-      head: t("Last 20"),
+      head: "Last 20",
       from: "medium",
       cell: ({ name }) => <RunStrip name={name} runs={Object.hasOwn(runs, name) ? (runs[name] ?? []) : []} />,
     },
     {
-      head: t("Overlap"),
+      head: "Overlap",
       by: ({ overlap }) => overlap,
       from: "wide",
       class: "muted",
@@ -102,16 +97,14 @@ function columnsOf(again: () => void, runs: ScheduleRuns["runs"]): Column<Schedu
       cell: ({ overlap }) => overlap ?? "—",
     },
     {
-      head: t("Fired"),
+      head: "Fired",
       by: ({ fired }) => fired,
       num: true,
       from: "wide",
       cell: ({ fired, skipped }) => (
         <>
           {number(fired)}
-          {skipped > 0 && (
-            <span class="sub nowrap">{t("{skipped} skipped", { skipped: number(skipped) })}</span>
-          )}
+          {skipped > 0 && <span class="sub nowrap">{number(skipped)} skipped</span>}
         </>
       ),
     },
@@ -130,11 +123,11 @@ function Name({ schedule }: { schedule: ScheduleLine }) {
       </a>{" "}
       {schedule.paused && <State state="paused" />}{" "}
       {schedule.edited.length > 0 && (
-        <span class="tag" title={t("by hand: {edited}", { edited: schedule.edited.join(", ") })}>
-          {t("edited")}
+        <span class="tag" title={`by hand: ${schedule.edited.join(", ")}`}>
+          edited
         </span>
       )}{" "}
-      {schedule.unserved && <span class="tag warn">{t("no worker serves it")}</span>}{" "}
+      {schedule.unserved && <span class="tag warn">no worker serves it</span>}{" "}
       {schedule.obstacles.map((text) => (
         <span key={text} class="tag warn">
           {text}
@@ -142,14 +135,13 @@ function Name({ schedule }: { schedule: ScheduleLine }) {
       ))}
       {schedule.job !== null && (
         <span class="sub">
-          {rich("makes {job} in {queue}", {
-            job: (
-              <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
-                {schedule.job}
-              </a>
-            ),
-            queue: schedule.queue,
-          })}
+          creates{" "}
+          {
+            <a class="link" href={href(`/jobs?name=${seg(schedule.job)}`)}>
+              {schedule.job}
+            </a>
+          }{" "}
+          in {schedule.queue}
         </span>
       )}
       {schedule.error !== null && <span class="tag bad">{schedule.error}</span>}

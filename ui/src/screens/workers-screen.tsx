@@ -1,9 +1,9 @@
-// Live workers, what they run; quieting, resuming and stopping one.
+// Live workers and their jobs; quiet, resume, stop.
 import type { ComponentChildren } from "preact";
 import type { LostWorkerLine, WorkerLine, WorkerList } from "../../../src/dashboard/api/contract.ts";
 import { type Actions, doing } from "../kit/actions.tsx";
 import { get, seg, send } from "../data/api.ts";
-import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
+import { bytes, duration, instant, number, plural, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { Ago, Gauge, State } from "../kit/labels.tsx";
 import { copy } from "../kit/clipboard.tsx";
@@ -12,24 +12,23 @@ import { showDialog } from "../kit/dialogs.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import { href, params } from "../data/router.ts";
 import { type Column, Listing, menuColumn, Table } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { type Query, useQuery } from "../data/live-query.ts";
 
-/** Below the list: fetched after it. */
+/** Loaded after the list. */
 const HostCharts = lazily(
   () => import("../charts/resource-charts.tsx").then((part) => part.HostCharts),
   () => null,
 );
 
-/** What each duty is for, in a few words. */
+/** Upkeep tasks by their work; the server's names are internal. */
 const dutyWords: Readonly<Record<string, string>> = {
-  bury: t("looks after workers that died, and limits whose time is over"),
-  forget: t("adds up and forgets old minutes"),
-  minute: t("reports queues that nobody serves, and measures the database"),
-  prune: t("deletes jobs whose retention has passed"),
-  sample: t("measures the database"),
-  tidy: t("keeps the tables in shape"),
-  unserved: t("reports queues that nobody serves"),
+  bury: "Take over jobs of dead workers, revert expired temporary limits",
+  forget: "Aggregate and delete old metrics",
+  minute: "Report queues without workers, measure the database",
+  prune: "Delete jobs after their retention",
+  sample: "Measure the database",
+  tidy: "Maintain the tables",
+  unserved: "Report queues without workers",
 };
 
 function useWorkers(): Query<WorkerList> {
@@ -41,22 +40,20 @@ export function WorkersScreen() {
   return (
     <>
       <Head
-        title={t("Workers")}
-        note={t(
-          "Live processes, and holders of leases. One that dies leaves the list when its lease has passed.",
-        )}
+        title="Workers"
+        note="Live worker processes and lease holders. A dead one leaves the list when its lease expires."
       />
-      <section class="panel" aria-label={t("Workers")}>
+      <section class="panel" aria-label="Workers">
         <Listing
           query={query}
           rows={({ workers }) => workers}
           rowKey={({ session }: WorkerLine) => String(session)}
           empty={{
             icon: "workers",
-            title: t("No worker is running"),
+            title: "No workers",
             text: (
               <>
-                <p>{t("Jobs are safe in the database, and wait. Start a worker:")}</p>
+                <p>Jobs wait in the database. Start a worker:</p>
                 <pre class="code">{`const worker = hf.work([sendMail], { queues: ["mail"] });\nawait worker.ready;`}</pre>
               </>
             ),
@@ -71,42 +68,34 @@ export function WorkersScreen() {
       )}
       <HostCharts />
       {query.data !== null && query.data.duties.length > 0 && (
-        <Panel
-          title={t("Duties")}
-          note={t("done by one worker for all; whoever asks first, so there is no leader to lose")}
-        >
+        <Panel title="Upkeep tasks" note="each run by one worker at a time; there is no leader">
           <Table
             rows={query.data.duties}
             rowKey={({ name }) => name}
             columns={[
               {
-                head: t("Duty"),
-                cell: ({ name }) => (
-                  <>
-                    <b>{name}</b>
-                    <span class="sub">{dutyWords[name] ?? ""}</span>
-                  </>
-                ),
+                head: "Upkeep task",
+                cell: ({ name }) => dutyWords[name] ?? name,
               },
               {
-                head: t("Last done by"),
+                head: "Last done by",
                 cell: ({ by }) => {
                   const worker = query.data?.workers.find(({ id }) => id === by);
                   return worker === undefined ? (
-                    <span class="muted">{by === null ? "—" : t("{by}, gone", { by: shortId(by) })}</span>
+                    <span class="muted">{by === null ? "—" : `${shortId(by)}, gone`}</span>
                   ) : (
                     worker.name
                   );
                 },
               },
               {
-                head: t("Done"),
+                head: "Done",
                 num: true,
                 class: "muted nowrap",
                 cell: ({ doneAt }) => <Ago at={doneAt} />,
               },
               {
-                head: t("Next from"),
+                head: "Next from",
                 num: true,
                 from: "medium",
                 class: "muted nowrap",
@@ -120,55 +109,51 @@ export function WorkersScreen() {
   );
 }
 
-/** Workers that died, and what they held. */
+/** Dead workers and their orphaned jobs. */
 function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean }) {
   const held = lost.reduce((sum, one) => sum + one.held, 0);
   return (
     <Panel
-      title={t("Died in the last hour")}
+      title="Died in the last hour"
       note={
         held === 0
-          ? t("their leases passed without a word; what they held has been taken over")
+          ? "their leases expired; their jobs were taken over"
           : alone
-            ? t("{held, plural, one {# job} other {# jobs}} wait until a worker starts and takes them over", {
-                held,
-              })
-            : t("{held, plural, one {# job} other {# jobs}} are being taken over", { held })
+            ? `${plural(held, "job")} wait until a worker starts and takes them over`
+            : `${plural(held, "job")} are being taken over`
       }
     >
       <Table
         rows={lost}
         rowKey={({ id }) => id}
-        label={t("Workers that died")}
+        label="Dead workers"
         columns={[
           {
-            head: t("Worker"),
+            head: "Worker",
             cell: ({ id, name, host, pid, release }) => (
               <>
                 <b>{name}</b> <span class="mono muted small">{shortId(id)}</span>
                 <span class="sub clip">
-                  {release !== null
-                    ? t("{host} · pid {pid} · release {release}", { host, pid, release })
-                    : t("{host} · pid {pid}", { host, pid })}
+                  {release !== null ? `${host} · pid ${pid} · release ${release}` : `${host} · pid ${pid}`}
                 </span>
               </>
             ),
           },
           {
-            head: t("Jobs to take over"),
+            head: "Orphaned jobs",
             num: true,
             cell: ({ held: n }) =>
-              n === 0 ? <span class="muted">{t("none left")}</span> : <b class="bad-text">{number(n)}</b>,
+              n === 0 ? <span class="muted">none left</span> : <b class="bad-text">{number(n)}</b>,
           },
           {
-            head: t("Last heartbeat"),
+            head: "Last heartbeat",
             num: true,
             from: "medium",
             class: "muted nowrap",
             cell: ({ beatAt }) => <Ago at={beatAt} />,
           },
           {
-            head: t("Lease passed"),
+            head: "Lease expired",
             num: true,
             class: "muted nowrap",
             cell: ({ lostAt }) => <Ago at={lostAt} />,
@@ -180,29 +165,25 @@ function Lost({ lost, alone }: { lost: readonly LostWorkerLine[]; alone: boolean
 }
 
 function showWorker(id: string, name: string): void {
-  showDialog(t("Worker {name}", { name }), (close) => <More id={id} name={name} close={close} />);
+  showDialog(`Worker ${name}`, (close) => <More id={id} name={name} close={close} />);
 }
 
-/** What it runs, by name, and what is seldom asked for: the same in every window. */
+/** Running jobs by name, and facts that are seldom needed. */
 function More({ id, name, close }: { id: string; name: string; close: () => void }) {
   const query = useWorkers();
   const worker = query.data?.workers.find((one) => one.id === id);
   return (
     <div class="dialog">
       <header>
-        <h2>{t("Worker {name}", { name })}</h2>
+        <h2>Worker {name}</h2>
       </header>
       <div class="content">
         {worker === undefined ? (
-          <p class="muted">{query.data === null ? t("Loading…") : t("It has gone.")}</p>
+          <p class="muted">{query.data === null ? "Loading…" : "This worker has gone."}</p>
         ) : (
           <>
             <Facts of={factsOf(worker)} />
-            <h3>
-              {worker.running === 0
-                ? t("It runs nothing now")
-                : t("Runs {running, plural, one {# job} other {# jobs}}", { running: worker.running })}
-            </h3>
+            <h3>{worker.running === 0 ? "Runs no jobs" : `Runs ${plural(worker.running, "job")}`}</h3>
             {worker.runs.length > 0 && (
               <ul class="samples">
                 {worker.runs.map((run) => (
@@ -219,18 +200,18 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
             )}
             {worker.running > worker.runs.length && (
               <a class="link" href={href(`/jobs?state=running&worker=${seg(id)}`)} onClick={close}>
-                {t("All {running}", { running: number(worker.running) })}
+                All {number(worker.running)}
               </a>
             )}
           </>
         )}
       </div>
       <footer>
-        <button type="button" class="button" onClick={() => void copy(id, t("The id is copied."))}>
-          {t("Copy the id")}
+        <button type="button" class="button" onClick={() => void copy(id, "Id copied")}>
+          Copy the id
         </button>
         <button type="button" class="button" onClick={close}>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>
@@ -240,20 +221,20 @@ function More({ id, name, close }: { id: string; name: string; close: () => void
 function factsOf(worker: WorkerLine): [string, ComponentChildren][] {
   const { id, host, pid, runtime, version, release, names, failed, queues } = worker;
   return [
-    [t("Id"), <span class="mono">{id}</span>],
-    [t("Process"), t("pid {pid} on {host}", { pid, host })],
-    [t("Runtime"), runtime ?? "—"],
+    ["Id", <span class="mono">{id}</span>],
+    ["Process", `pid ${pid} on ${host}`],
+    ["Runtime", runtime ?? "—"],
     ["Holdfast", version],
-    [t("Release"), release ?? "—"],
-    [t("Started"), instant(worker.startedAt)],
-    [t("Heartbeat"), <Ago at={worker.beatAt} />],
-    [t("Queues"), <Tags queues={Object.entries(queues)} />],
-    [t("Kinds"), `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
-    [t("Failures, 1 h"), number(failed)],
+    ["Release", release ?? "—"],
+    ["Started", instant(worker.startedAt)],
+    ["Heartbeat", <Ago at={worker.beatAt} />],
+    ["Queues", <Tags queues={Object.entries(queues)} />],
+    ["Names", `${number(names.length)}: ${names.slice(0, 12).join(", ")}${names.length > 12 ? " …" : ""}`],
+    ["Failures, 1 h", number(failed)],
   ];
 }
 
-/** In a row: a worker may serve hundreds. */
+/** A row lists a few; a worker may serve hundreds. */
 const mostQueues = 6;
 
 function Tags({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
@@ -270,7 +251,7 @@ function Tags({ queues }: { queues: readonly (readonly [queue: string, slots: nu
   );
 }
 
-/** Its queues with their slots; those there is no room for by their number, and all of them when that is opened. */
+/** Queues with slots; the rest as a number that opens the list. */
 function Served({ queues }: { queues: readonly (readonly [queue: string, slots: number])[] }) {
   const more = queues.slice(mostQueues);
   return (
@@ -279,7 +260,7 @@ function Served({ queues }: { queues: readonly (readonly [queue: string, slots: 
       {more.length > 0 && (
         <details class="more-tags">
           <summary class="small" title={more.map(([queue, slots]) => `${queue} ${slots}`).join(", ")}>
-            {t("+{more} more", { more: number(more.length) })}
+            +{number(more.length)} more
           </summary>
           <Tags queues={more} />
         </details>
@@ -291,7 +272,7 @@ function Served({ queues }: { queues: readonly (readonly [queue: string, slots: 
 function columnsOf(again: () => void): Column<WorkerLine>[] {
   return [
     {
-      head: t("Worker"),
+      head: "Worker",
       by: ({ name }) => name,
       class: "slim",
       style: { maxWidth: "300px" },
@@ -302,70 +283,63 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
             <button
               type="button"
               class="main-link bare"
-              aria-label={t("{name}, details", { name })}
+              aria-label={`${name}, details`}
               onClick={() => showWorker(worker.id, name)}
             >
               {name}
             </button>{" "}
             {duties.length > 0 && (
-              <span class="tag" title={t("Did these duties last: {duties}", { duties: duties.join(", ") })}>
-                <Icon name="star" size={11} />{" "}
-                {t("{count, plural, one {# duty} other {# duties}}", { count: duties.length })}
+              <span class="tag" title={duties.map((duty) => dutyWords[duty] ?? duty).join("; ")}>
+                <Icon name="star" size={11} /> {plural(duties.length, "upkeep task")}
               </span>
             )}
             {failed > 0 && (
               <a
                 class="tag bad"
                 href={href("/errors?by=worker")}
-                title={t("Attempts that failed with it in the last hour")}
+                title="Failed attempts on this worker in the last hour"
               >
-                {t("{failed, plural, one {# failure} other {# failures}} in 1 h", { failed })}
+                {plural(failed, "failure")} in 1 h
               </a>
             )}
             <span class="sub clip">
               {worker.runtime !== null
                 ? worker.release !== null
-                  ? t("{host} · pid {pid} · {runtime} · release {release}", {
-                      host,
-                      pid,
-                      runtime: worker.runtime,
-                      release: worker.release,
-                    })
-                  : t("{host} · pid {pid} · {runtime}", { host, pid, runtime: worker.runtime })
+                  ? `${host} · pid ${pid} · ${worker.runtime} · release ${worker.release}`
+                  : `${host} · pid ${pid} · ${worker.runtime}`
                 : worker.release !== null
-                  ? t("{host} · pid {pid} · release {release}", { host, pid, release: worker.release })
-                  : t("{host} · pid {pid}", { host, pid })}
+                  ? `${host} · pid ${pid} · release ${worker.release}`
+                  : `${host} · pid ${pid}`}
             </span>
           </>
         );
       },
     },
     {
-      head: t("State"),
+      head: "State",
       by: ({ kind, stopping, quietAt }) =>
         kind === "lease" ? kind : stopping ? "stopping" : quietAt === null ? "running" : "quiet",
-      title: ({ quietAt }) =>
-        quietAt === null ? "" : t("Quiet since {quietAt}", { quietAt: instant(quietAt) }),
+      title: ({ quietAt }) => (quietAt === null ? "" : `Quiet since ${instant(quietAt)}`),
       cell: ({ kind, stopping, quietAt }) =>
         kind === "lease" ? (
-          <span class="tag">{t("lease")}</span>
+          <span class="tag">lease</span>
         ) : (
           <State state={stopping ? "stopping" : quietAt === null ? "running" : "quiet"} />
         ),
     },
     {
-      head: t("Running"),
+      head: "Running",
       by: ({ running }) => running,
       num: true,
       class: "nowrap",
       cell: ({ running, slots }) => (
         <>
-          {number(running)} <Gauge used={running} of={slots} label={t("Slots")} />
+          {number(running)} <Gauge used={running} of={slots} label="Slots" />
         </>
       ),
     },
     {
-      head: t("Queues"),
+      head: "Queues",
       by: ({ queues }) => Object.keys(queues).sort().join(),
       from: "medium",
       class: "served",
@@ -373,7 +347,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ queues }) => <Served queues={Object.entries(queues)} />,
     },
     {
-      head: t("Heartbeat"),
+      head: "Heartbeat",
       by: ({ beatAt }) => beatAt,
       num: true,
       from: "medium",
@@ -381,7 +355,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ beatAt }) => <Ago at={beatAt} />,
     },
     {
-      head: t("Memory"),
+      head: "Memory",
       by: ({ rssBytes }) => rssBytes,
       num: true,
       from: "wide",
@@ -389,12 +363,12 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       cell: ({ rssBytes }) => bytes(rssBytes),
     },
     {
-      head: t("Loop p99"),
+      head: "Loop p99",
       by: ({ loopDelayMs }) => loopDelayMs,
       num: true,
       from: "wide",
       class: "nowrap",
-      title: () => t("How late the event loop was: the 99th percentile of its latest minute"),
+      title: () => "Event-loop delay: 99th percentile of the latest minute",
       cell: ({ loopDelayMs }) => (
         <span class={(loopDelayMs ?? 0) > 200 ? "bad-text" : "muted"}>{duration(loopDelayMs)}</span>
       ),
@@ -413,30 +387,29 @@ function actionsOf({ id, name, kind, stopping, quietAt, running }: WorkerLine, a
     quietAt === null
       ? doing({
           ...change,
-          verb: t("Quiet"),
+          verb: "Quiet",
           icon: "moon",
-          title: t("It takes no more jobs, finishes what it runs, and stays"),
+          title: "Take no more jobs, finish the running ones",
           run: () => send("POST", `/workers/${seg(id)}/quiet`),
-          done: t("It takes no more jobs until it is resumed."),
+          undo: () => send("POST", `/workers/${seg(id)}/resume`),
+          done: "Worker is quiet",
         })
       : doing({
           ...change,
-          verb: t("Resume"),
+          verb: "Resume",
           icon: "play",
           run: () => send("POST", `/workers/${seg(id)}/resume`),
-          done: t("It takes jobs again."),
+          undo: () => send("POST", `/workers/${seg(id)}/quiet`),
+          done: "Worker resumed",
         }),
     doing({
       ...change,
-      verb: t("Stop"),
+      verb: "Stop",
       icon: "stop",
       danger: true,
-      ask: t(
-        "It takes no more jobs, finishes the {running, plural, one {# job} other {# jobs}} it runs, and goes. Whatever runs it may start it again.",
-        { running },
-      ),
+      ask: `The worker takes no more jobs, finishes the ${plural(running, "job")} it runs, and exits. Its process manager may restart it.`,
       run: () => send("POST", `/workers/${seg(id)}/stop`),
-      done: t("It was asked to stop."),
+      done: "Stop requested",
     }),
   ];
 }

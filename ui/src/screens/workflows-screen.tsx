@@ -1,4 +1,4 @@
-// Workflow runs: jobs that remember steps, what each is at, what it waits for and how far it is.
+// Workflow runs: jobs with steps, their current step and progress.
 import { useSignal } from "@preact/signals";
 import type { KindList, RunList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
@@ -6,34 +6,32 @@ import { duration, instant, number, shortId } from "../kit/format.ts";
 import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
 import { Head } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
-import { rich } from "../language/rich-text.ts";
 import { href, params, setParams } from "../data/router.ts";
 import { type Column, Listing, Pager } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 type Run = RunList["runs"][number];
 
 const live = "running,ready,scheduled,waiting";
 const views = [
-  { name: t("Under way"), view: null, asked: { state: live } },
-  { name: t("Retrying"), view: "retrying", asked: { state: live, retrying: "true" } },
-  { name: t("Stuck"), view: "slow", asked: { state: live } },
-  { name: t("Ended"), view: "ended", asked: { state: "done,dead,cancelled" } },
-  { name: t("All"), view: "all", asked: {} },
+  { name: "In progress", view: null, asked: { state: live } },
+  { name: "Retrying", view: "retrying", asked: { state: live, retrying: "true" } },
+  { name: "Stuck", view: "slow", asked: { state: live } },
+  { name: "Ended", view: "ended", asked: { state: "done,dead,cancelled" } },
+  { name: "All", view: "all", asked: {} },
 ] as const;
 
-/** How long at one step is stuck. A sleep that is not over does not count, nor the pause before a next try. */
+/** Time at one step that counts as stuck. Active sleeps and retry delays are not counted. */
 const limits = [
-  { words: t("over 5 min"), of: "5m", ms: 300_000 },
-  { words: t("over 15 min"), of: "15m", ms: 900_000 },
-  { words: t("over 1 h"), of: "1h", ms: 3_600_000 },
-  { words: t("over 1 day"), of: "1d", ms: 86_400_000 },
+  { words: "over 5 min", of: "5m", ms: 300_000 },
+  { words: "over 15 min", of: "15m", ms: 900_000 },
+  { words: "over 1 h", of: "1h", ms: 3_600_000 },
+  { words: "over 1 day", of: "1d", ms: 86_400_000 },
 ] as const;
 
 const columns: Column<Run>[] = [
   {
-    head: t("Workflow"),
+    head: "Workflow",
     cell: ({ id, name, queue }) => (
       <>
         <JobLink id={id}>{name}</JobLink>
@@ -43,40 +41,33 @@ const columns: Column<Run>[] = [
       </>
     ),
   },
-  { head: t("State"), cell: (run) => <JobStateOf job={run} /> },
-  { head: t("At"), cell: (run) => <Where run={run} /> },
+  { head: "State", cell: (run) => <JobStateOf job={run} /> },
+  { head: "At", cell: (run) => <Where run={run} /> },
   {
-    head: t("Steps"),
+    head: "Steps",
     num: true,
     from: "medium",
     class: "nowrap",
     cell: ({ done, known }) => (
       <>
-        {rich("{done} of {known} {span}", {
-          done: number(done),
-          known: number(known),
-          span: (
-            <span
-              class="gauge"
-              role="img"
-              aria-label={t("Steps: {done} of {known} that are known", { done, known })}
-            >
-              <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
-            </span>
-          ),
-        })}
+        {number(done)} of {number(known)}{" "}
+        {
+          <span class="gauge" role="img" aria-label={`Steps: ${done} of ${known} known`}>
+            <i style={{ width: `${known === 0 ? 0 : (done / known) * 100}%` }} />
+          </span>
+        }
       </>
     ),
   },
   {
-    head: t("Started"),
+    head: "Started",
     num: true,
     from: "medium",
     class: "muted",
     cell: ({ createdAt }) => <Ago at={createdAt} />,
   },
   {
-    head: t("Took"),
+    head: "Took",
     num: true,
     from: "medium",
     class: "muted nowrap",
@@ -104,10 +95,10 @@ export function WorkflowsScreen() {
   };
   return (
     <>
-      <Head title={t("Workflows")} note={t("Runs: jobs that remember steps, the newest first.")}>
+      <Head title="Workflows" note="Jobs with steps, newest first.">
         <Names name={name} change={() => (cursor.value = null)} />
       </Head>
-      <nav class="tabs" aria-label={t("Views")}>
+      <nav class="tabs" aria-label="Views">
         {views.map(({ name: words, view }) => (
           <a
             key={words}
@@ -122,7 +113,7 @@ export function WorkflowsScreen() {
       {chosen.view === "slow" && (
         <div class="row tight">
           <label class="row tight small">
-            {t("At one step for")}{" "}
+            At the same step for{" "}
             <select
               class="input"
               value={limit.of}
@@ -138,21 +129,22 @@ export function WorkflowsScreen() {
               ))}
             </select>
           </label>
-          <span class="muted small">{t("Sleeps that are not over do not count.")}</span>
+          <span class="muted small">Active sleeps are not counted.</span>
         </div>
       )}
-      <section class="panel" aria-label={t("Runs")}>
+      <section class="panel" aria-label="Runs">
         <Listing
           query={query}
           rows={({ runs }) => runs}
           rowKey={({ id }: Run) => id}
           empty={{
             icon: "step",
-            title: chosen.view === "all" ? t("No run yet") : t("No such run"),
+            title: chosen.view === "all" ? "No runs yet" : "No such run",
             text: (
               <>
                 <p>
-                  {t("A job that remembers a step is a run: after a crash it goes on behind its last one.")}
+                  A job with steps is a workflow run. After a crash it continues after its last completed
+                  step.
                 </p>
                 <pre class="code">{`const paid = await ctx.step("charge", () => charge(order));\nawait ctx.sleep("cool off", "1d");`}</pre>
               </>
@@ -161,7 +153,7 @@ export function WorkflowsScreen() {
           columns={columns}
           foot={({ cursor: next, cut }) => (
             <Pager cursor={cursor} next={next}>
-              {cut && <span>{t("The newest runs were looked through; there may be more.")}</span>}
+              {cut && <span>Only the newest runs were searched. There may be more.</span>}
             </Pager>
           )}
         />
@@ -170,7 +162,7 @@ export function WorkflowsScreen() {
   );
 }
 
-/** Which workflow: the kinds that are known, of which some have no steps. */
+/** Names of jobs; some have no steps. */
 function Names({ name, change }: { name: string | null; change: () => void }) {
   const { data } = useQuery("kinds", (signal) => get<KindList>("/kinds", {}, signal));
   const known = data?.kinds.map((kind) => kind.name) ?? [];
@@ -178,14 +170,14 @@ function Names({ name, change }: { name: string | null; change: () => void }) {
   return (
     <select
       class="input"
-      aria-label={t("Workflow")}
+      aria-label="Workflow"
       value={name ?? ""}
       onChange={(event) => {
         change();
         setParams({ name: event.currentTarget.value === "" ? null : event.currentTarget.value });
       }}
     >
-      <option value="">{t("All workflows")}</option>
+      <option value="">All workflows</option>
       {names.map((one) => (
         <option key={one} value={one}>
           {one}
@@ -195,23 +187,21 @@ function Names({ name, change }: { name: string | null; change: () => void }) {
   );
 }
 
-/** The step, and what it waits for. */
+/** The current step, and its reason to wait. */
 function Where({ run: { at, retrying } }: { run: Run }) {
-  if (at === null) return <span class="muted">{retrying ? t("waits for its next attempt") : "—"}</span>;
+  if (at === null) return <span class="muted">{retrying ? "waits for its next attempt" : "—"}</span>;
   const waits = {
-    sleep: t("sleeps"),
-    signal: t("waits for a signal"),
-    call: t("waits for a job"),
+    sleep: "sleeps",
+    signal: "waits for a signal",
+    call: "waits for a job",
   } as Readonly<Record<string, string>>;
   return (
     <>
       <b>{at.name}</b>
       <span class="sub">
-        {t("{what}, {time} by now", {
-          what: waits[at.kind] ?? (retrying ? t("is tried again") : t("runs")),
-          time: duration(Math.max(0, now.value - at.since)),
-        })}
-        {at.until !== null && ` · ${t("until {when}", { when: instant(at.until) })}`}
+        {waits[at.kind] ?? (retrying ? "retrying" : "runs")}, {duration(Math.max(0, now.value - at.since))} so
+        far
+        {at.until !== null && ` · until ${instant(at.until)}`}
         {at.jobId !== null && (
           <>
             {" · "}

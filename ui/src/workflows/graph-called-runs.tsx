@@ -1,25 +1,23 @@
-// Runs that are drawn inside of another's graph: which are open, and their own graphs, asked for when they are opened and
-// again while they go on.
+// Called runs inside another run's graph: the open ones, and their graphs, reloaded while they are live.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { useExpected } from "./expected-run.ts";
-import type { Run } from "./graph-picture.ts";
+import type { Graph } from "./graph-picture.ts";
 import { toast } from "../kit/toasts.tsx";
 import { useQuery } from "../data/live-query.ts";
 
 export interface OpenRuns {
-  /** The jobs behind the nodes that are open. */
+  /** Jobs of the open nodes. */
   readonly open: Signal<ReadonlyMap<string, string>>;
-  /** By job. */
-  readonly runs: Signal<ReadonlyMap<string, Run>>;
+  /** By job id. */
+  readonly runs: Signal<ReadonlyMap<string, Graph>>;
   readonly toggle: (node: string, job: string) => void;
 }
 
 export function useOpenRuns(): OpenRuns {
   const open = useSignal<ReadonlyMap<string, string>>(new Map());
-  const runs = useSignal<ReadonlyMap<string, Run>>(new Map());
+  const runs = useSignal<ReadonlyMap<string, Graph>>(new Map());
   const toggle = (node: string, job: string): void => {
     const next = new Map(open.value);
     if (!next.delete(node)) next.set(node, job);
@@ -28,10 +26,10 @@ export function useOpenRuns(): OpenRuns {
   return { open, runs, toggle };
 }
 
-/** Fetches what is open; nothing to see. */
+/** Loads the graphs of open runs; renders nothing. */
 export function OpenRunQueries({ open, runs }: OpenRuns) {
   const jobs = [...new Set(open.value.values())];
-  const got = (job: string, run: Run): void => void (runs.value = new Map(runs.value).set(job, run));
+  const got = (job: string, graph: Graph): void => void (runs.value = new Map(runs.value).set(job, graph));
   const failed = (job: string, error: Error): void => {
     toast(error.message, "bad");
     open.value = new Map([...open.value].filter(([, one]) => one !== job));
@@ -53,11 +51,11 @@ function OneRun({
   failed,
 }: {
   job: string;
-  got: (job: string, run: Run) => void;
+  got: (job: string, graph: Graph) => void;
   failed: (job: string, error: Error) => void;
 }) {
   const ended = useSignal(false);
-  // The graph is whole, whatever the page of steps.
+  // The graph is complete, whatever page of steps is requested.
   const history = useQuery(
     `flow inside ${job}`,
     (signal) => get<FlowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),
@@ -65,11 +63,10 @@ function OneRun({
   );
   const graph = history.data?.graph;
   const isOver = over.includes(graph?.nodes[0]?.state);
-  const expected = useExpected(job, graph === undefined ? null : !isOver);
   useEffect(() => {
     ended.value = isOver;
-    if (graph !== undefined) got(job, { graph, expected });
-  }, [graph, expected]);
+    if (graph !== undefined) got(job, graph);
+  }, [graph]);
   useEffect(() => {
     if (history.error !== null && graph === undefined) failed(job, history.error);
   }, [history.error]);

@@ -1,27 +1,27 @@
-// Fan-outs: nodes that are alike, stand side by side and have the same before and behind them, from five on. Pure.
+// Fan-outs: at least five similar nodes side by side with the same neighbours. Pure.
 import { stemOf } from "../../../src/workflows/alike-steps.ts";
 import { layersOf, type LayoutEdge, neighboursOf } from "./graph-layout.ts";
-import type { GraphNode } from "./expected-steps.ts";
+import type { FlowNode } from "../../../src/dashboard/api/contract.ts";
 
 export interface Fan {
-  /** The same for the same fan as long as its run goes on. */
+  /** Stable while the run continues. */
   readonly key: string;
   readonly label: string;
-  readonly members: readonly GraphNode[];
+  readonly members: readonly FlowNode[];
 }
 
 const fewestInFan = 5;
-/** What is alike is told apart by its neighbours, theirs by theirs, and so on: in so many rounds it has always settled. */
+/** Rounds of refinement by neighbours; more have changed nothing in any test. */
 const rounds = 8;
 
-/** The first node is the run itself, and in no fan. */
-export function fansOf(nodes: readonly GraphNode[], edges: readonly LayoutEdge[]): Fan[] {
+/** The first node is the run itself and belongs to no fan-out. */
+export function fansOf(nodes: readonly FlowNode[], edges: readonly LayoutEdge[]): Fan[] {
   if (nodes.length <= fewestInFan) return [];
   const { out, into } = neighboursOf(nodes, edges);
   const layers = layersOf(out, into);
-  const families = nodes.map(({ kind, label, expected }, i) => {
+  const families = nodes.map(({ kind, label }, i) => {
     const stem = kind === "job" ? label : stemOf(label, kind);
-    return i === 0 ? "" : `${kind} ${stem} ${layers[i]}${expected ? " expected" : ""}`;
+    return i === 0 ? "" : `${kind} ${stem} ${layers[i]}`;
   });
   const classes = refined(numbered(families), out, into);
   const found = new Map<number, number[]>();
@@ -40,13 +40,13 @@ export function fansOf(nodes: readonly GraphNode[], edges: readonly LayoutEdge[]
       used.set(family, times + 1);
       return {
         key: times === 0 ? family : `${family} ${times}`,
-        label: nameOf(nodes[first] as GraphNode),
-        members: members.map((member) => nodes[member] as GraphNode),
+        label: nameOf(nodes[first] as FlowNode),
+        members: members.map((member) => nodes[member] as FlowNode),
       };
     });
 }
 
-function nameOf({ kind, label }: GraphNode): string {
+function nameOf({ kind, label }: FlowNode): string {
   if (kind === "job") return label;
   const stem = stemOf(label, kind);
   return stem.replace(/(?<![\s#:._/-])[\s#:._/-]+$/, "") || stem;
@@ -80,10 +80,8 @@ function numbered(names: readonly string[]): { of: number[]; count: number } {
   return { of, count: numbers.size };
 }
 
-/** How many members are in which state; the states that want attention first. */
-export function countsOf(
-  members: readonly GraphNode[],
-): { readonly state: string; readonly count: number }[] {
+/** Members per state, most urgent first. */
+export function countsOf(members: readonly FlowNode[]): { readonly state: string; readonly count: number }[] {
   const counts = new Map<string, number>();
   for (const node of members) counts.set(stateOf(node), (counts.get(stateOf(node)) ?? 0) + 1);
   const rank = (state: string): number => (attention.indexOf(state) + attention.length) % attention.length;
@@ -92,24 +90,13 @@ export function countsOf(
     .sort((a, b) => rank(a.state) - rank(b.state));
 }
 
-/** The state of a fan is the one that wants attention most. */
-export function worstOf(members: readonly GraphNode[]): string {
+/** The most urgent state of the members. */
+export function worstOf(members: readonly FlowNode[]): string {
   return countsOf(members)[0]?.state ?? "gone";
 }
 
-const attention = [
-  "dead",
-  "failed",
-  "running",
-  "waiting",
-  "ready",
-  "scheduled",
-  "cancelled",
-  "done",
-  "gone",
-  "expected",
-];
+const attention = ["dead", "failed", "running", "waiting", "ready", "scheduled", "cancelled", "done", "gone"];
 
-export function stateOf({ state, expected }: GraphNode): string {
-  return expected ? "expected" : (state ?? "gone");
+export function stateOf({ state }: FlowNode): string {
+  return state ?? "gone";
 }

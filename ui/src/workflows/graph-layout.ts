@@ -1,7 +1,7 @@
-// Layered layout of a directed graph: layers by longest path, order within a layer by the middle of the neighbours, swept a
-// few times. Linear in nodes and edges for each sweep: 1,000 nodes take a few milliseconds (dagre took 7 s). What is long goes on
-// in a next line, as text does: a chain of 60 in one line would be a thread. Pure.
-/** A node is as large as NODE where it does not say so. */
+// Layered layout of a directed graph: layers by longest path, order within a layer by the median of the neighbours, over
+// a few sweeps. Linear in nodes and edges: 1,000 nodes take a few milliseconds (dagre took 7 s). Long graphs wrap into
+// lines. Pure.
+/** Default size: NODE. */
 export interface LayoutNode {
   readonly id: string;
   readonly width?: number;
@@ -14,37 +14,34 @@ export interface LayoutEdge {
 export interface Layout {
   readonly width: number;
   readonly height: number;
-  /** `line`: which of the lines it stands in. */
+  /** `line`: the index of its line. */
   readonly at: ReadonlyMap<
     string,
     { readonly x: number; readonly y: number; readonly layer: number; readonly line: number }
   >;
-  /** Where, across them, the lines begin. */
+  /** Start of each line across the direction. */
   readonly lines: readonly number[];
 }
 
-/** Where time goes in the picture. */
+/** The direction of time. */
 export type Direction = "right" | "down";
 
-/** `along`: between layers; `across`: within one; `line`: between lines. */
+/** Gaps: `along` between layers, `across` within a layer, `line` between lines. */
 export const NODE = { width: 168, height: 44, along: 56, across: 18, line: 36 } as const;
 const sweeps = 6;
 
-/**
- * `column`: a layer with more nodes than this goes on in the next columns of the same layer. `room`: how long a line may be; a graph of
- * many layers goes on in the next line.
- */
+/** `column`: a layer with more nodes wraps into further columns. `room`: the length of a line; a longer graph wraps. */
 export interface LayoutOptions {
   readonly column?: number;
   readonly along?: number;
   readonly room?: number;
 }
 
-/** Fewer layers than this stay in one line, which is read at a glance or scrolled once. */
+/** Shorter graphs stay in one line. */
 const manyLayers = 8;
-/** More lines than this are too many to scroll through: then they are longer than the room. */
+/** With more lines than this, lines become longer than the room. */
 const mostLines = 24;
-/** Beside the lines, for the edges from the end of one to the beginning of the next. */
+/** Room beside the lines for edges that wrap. */
 export const TURN = 24;
 
 export function layout(
@@ -61,7 +58,7 @@ export function layout(
   return place(nodes, layers, direction, { column, along, room });
 }
 
-/** By number: an edge to a node that is not there, or to itself, is passed over. */
+/** Edges by index; edges to missing nodes or to themselves are ignored. */
 export interface Neighbours {
   readonly out: readonly number[][];
   readonly into: readonly number[][];
@@ -84,7 +81,7 @@ export function neighboursOf(
   return { out, into };
 }
 
-/** Longest path from a source; an edge that closes a cycle is passed over. */
+/** Longest path from a source; edges that close a cycle are ignored. */
 export function layersOf(out: readonly number[][], into: readonly number[][]): number[] {
   const layer = out.map(() => 0);
   const left = into.map((from) => from.length);
@@ -203,7 +200,7 @@ interface Column {
   readonly along: number;
 }
 
-/** As many columns to a line as there is room for; the columns of one layer stay together. */
+/** As many columns per line as fit; columns of one layer stay together. */
 function linesOf(columns: readonly Column[], gap: number, room: number): Column[][] {
   const whole = columns.reduce((sum, { along }) => sum + along + gap, 0);
   const most = Math.max(room, whole / mostLines);

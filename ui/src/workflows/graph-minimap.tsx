@@ -1,4 +1,4 @@
-// The small picture beside a graph that is larger than its frame.
+// The minimap of a graph that is larger than its frame.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { stateOf, worstOf } from "./graph-fan-outs.ts";
@@ -7,7 +7,7 @@ import type { Box, Picture } from "./graph-picture.ts";
 const map = { width: 168, height: 96 } as const;
 const leastHeight = 16;
 
-/** Which part of the graph is seen. For the eye and the mouse: by the keyboard one goes from step to step. */
+/** Shows the visible part. Mouse only: the keyboard moves between steps. */
 export function Minimap({
   picture,
   zoom,
@@ -44,7 +44,7 @@ export function Minimap({
   const part = seen.value;
   if (part === null) return null;
   const scale = Math.min(map.width / picture.width, map.height / picture.height);
-  // Of a single line it would be a thread over the nodes.
+  // A graph of one line would be too thin.
   if (picture.height * scale < leastHeight) return null;
   const to = (event: PointerEvent): void => {
     const box = frame.current;

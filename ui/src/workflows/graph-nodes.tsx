@@ -1,14 +1,12 @@
-// What a graph is made of, as SVG: nodes, fan-outs with a bar of their states, frames. Everything that can be pressed is
-// beside the others and in none of them, so that each has its own place in the order of the keyboard.
-import { stateWord, stepWord } from "../language/state-words.ts";
+// Parts of a graph as SVG: nodes, fan-outs with a bar of states, frames. Focusable elements are siblings, so that each
+// has its own tab stop.
 import { number } from "../kit/format.ts";
 import { countsOf, type Fan, stateOf, worstOf } from "./graph-fan-outs.ts";
 import { type Box, type DrawnFan, type DrawnNode, FAN, framePad } from "./graph-picture.ts";
 import { iconPath } from "../kit/icons.tsx";
 import { stateIcon } from "../kit/labels.tsx";
-import { t } from "../language/translation.ts";
 
-/** An element's id must not have spaces. */
+/** An element id without spaces. */
 export function elementId(id: string): string {
   return `node-${encodeURIComponent(id.toWellFormed())}`;
 }
@@ -17,7 +15,7 @@ function cut(label: string, most: number): string {
   return label.length > most ? `${label.slice(0, most - 1)}…` : label;
 }
 
-/** Keys that do something here; the others may go along an edge. */
+/** Own keys first; others may follow an edge. */
 function onKeys(own: Readonly<Record<string, () => void>>, along: (key: string) => void) {
   return (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -29,7 +27,7 @@ function onKeys(own: Readonly<Record<string, () => void>>, along: (key: string) 
   };
 }
 
-/** `run`: whether the steps of the job behind it are drawn; null: there is no such job. */
+/** `run`: whether the steps of its job are drawn; null: it has no job. */
 export function Node({
   drawn,
   run,
@@ -40,7 +38,7 @@ export function Node({
 }: {
   drawn: DrawnNode;
   run: "closed" | "opening" | "open" | null;
-  /** Opens its job, or its step; null: there is nothing to open. */
+  /** Opens its job or step; null: nothing to open. */
   press: (() => void) | null;
   chosen: boolean;
   toggle: () => void;
@@ -49,9 +47,6 @@ export function Node({
   const { id, node, x, y, width, height } = drawn;
   const state = stateOf(node);
   const open = press ?? (() => {});
-  const words = node.expected
-    ? t("{kind}, expected from an earlier run", { kind: stepWord(node.kind) })
-    : stateWord(state);
   const [label, shown] = [node.label, cut(node.label, run === null ? 20 : 16)];
   return (
     <>
@@ -61,14 +56,14 @@ export function Node({
         transform={`translate(${x} ${y})`}
         tabindex={0}
         role={node.jobId !== null ? "link" : press === null ? "img" : "button"}
-        // What can be opened is called what it shows; a title, where that is not all of it.
-        aria-label={node.jobId === null && press === null ? `${label}: ${words}` : undefined}
+        // The visible text is the accessible name; the title has the full text if it is cut.
+        aria-label={node.jobId === null && press === null ? `${label}: ${state}` : undefined}
         onClick={open}
         onKeyDown={onKeys({ Enter: open, ...(run === null ? {} : { " ": toggle }) }, along)}
       >
         {shown !== label && (
           <title>
-            {label} {stepWord(node.kind)} · {stateWord(state)}
+            {label} {node.kind} · {state}
           </title>
         )}
         <rect width={width} height={height} rx="8" />
@@ -77,7 +72,7 @@ export function Node({
           {shown}
         </text>
         <text class="kind" x="28" y="35">
-          {stepWord(node.kind)} · {stateWord(state)}
+          {node.kind} · {state}
         </text>
       </g>
       {run !== null && (
@@ -88,7 +83,7 @@ export function Node({
           role="button"
           aria-expanded={run !== "closed"}
           aria-busy={run === "opening"}
-          aria-label={t("Steps of {label}", { label: node.label })}
+          aria-label={`Steps of ${node.label}`}
           onClick={toggle}
           onKeyDown={onKeys({ Enter: toggle, " ": toggle }, along)}
         >
@@ -100,12 +95,12 @@ export function Node({
   );
 }
 
-/** A state is told by its sign and its word, and by colour besides. */
+/** Sign and word show the state; color is added. */
 function Mark({ state, x, y }: { state: string; x: number; y: number }) {
   return <path class="mark" transform={`translate(${x} ${y}) scale(0.86)`} d={iconPath(stateIcon(state))} />;
 }
 
-/** A fan-out: one node, or the head of the frame in which its members are. */
+/** A fan-out: one node, or the head of its open frame. */
 export function FanNode({
   drawn,
   toggle,
@@ -152,10 +147,10 @@ export function FanNode({
   );
 }
 
-/** How its members are, in words. */
+/** Members per state in words. */
 function wordsOf({ members }: Fan): string {
   return countsOf(members)
-    .map(({ state, count }) => `${number(count)} ${stateWord(state)}`)
+    .map(({ state, count }) => `${number(count)} ${state}`)
     .join(", ");
 }
 

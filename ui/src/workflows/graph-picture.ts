@@ -1,18 +1,13 @@
-// A run's graph as it is drawn: fan-outs as one node or, opened, in a frame; runs that it called in frames with their own
-// graphs, those in theirs, and so on. What is in a frame is placed first, then the frame among the rest like a large node. What is
-// longer than there is room for goes on in a next line.
-// Pure. Not here: the layers (graph-layout.ts), what is a fan-out (graph-fan-outs.ts), what is expected (expected-steps.ts).
-import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
+// A run's graph as it is drawn: closed fan-outs as one node, open ones and called runs in frames, nested. The contents
+// of a frame are placed first, then the frame as one large node. Long graphs wrap into lines. Pure. Not here: layers
+// (graph-layout.ts), fan-outs (graph-fan-outs.ts).
+import type { FlowHistory, FlowNode } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, layout, type LayoutOptions, NODE, TURN } from "./graph-layout.ts";
 import { type Fan, fansOf } from "./graph-fan-outs.ts";
-import { type GraphNode, withExpected } from "./expected-steps.ts";
 
-export interface Run {
-  readonly graph: FlowHistory["graph"];
-  readonly expected: ExpectedSteps | null;
-}
+export type Graph = FlowHistory["graph"];
 
-/** Where a thing is drawn. Ids say the way to it: `run/step`. */
+/** Ids are paths: `run/step`. */
 export interface Box {
   readonly id: string;
   readonly x: number;
@@ -21,9 +16,9 @@ export interface Box {
   readonly height: number;
 }
 export interface DrawnNode extends Box {
-  readonly node: GraphNode;
+  readonly node: FlowNode;
 }
-/** `open`: its box is a frame, with its head above its members. */
+/** `open`: the box is a frame with a head above its members. */
 export interface DrawnFan extends Box {
   readonly fan: Fan;
   readonly open: boolean;
@@ -32,12 +27,11 @@ export interface DrawnEdge {
   readonly from: string;
   readonly to: string;
   readonly d: string;
-  readonly expected: boolean;
 }
-/** Everything that could be looked for, with the fans that must be open to see it. */
+/** A searchable node, with the fan-outs that must be open to show it. */
 export interface Leaf {
   readonly id: string;
-  readonly node: GraphNode;
+  readonly node: FlowNode;
   readonly fans: readonly string[];
 }
 export interface Picture {
@@ -45,25 +39,25 @@ export interface Picture {
   readonly height: number;
   readonly nodes: readonly DrawnNode[];
   readonly fans: readonly DrawnFan[];
-  /** Of runs that are drawn inside. */
+  /** Frames of called runs. */
   readonly frames: readonly Box[];
   readonly edges: readonly DrawnEdge[];
   readonly leaves: readonly Leaf[];
 }
 
 export interface Opened {
-  /** Ids of fans. */
+  /** Ids of open fan-outs. */
   readonly fans: ReadonlySet<string>;
-  /** Runs that are drawn inside, by the ids of their nodes. */
-  readonly runs: ReadonlyMap<string, Run>;
+  /** Graphs of called runs by node id. */
+  readonly runs: ReadonlyMap<string, Graph>;
 }
 
 export const FAN = { width: NODE.width, height: 58 } as const;
 export const framePad = 14;
-/** Of a corner. */
+/** Radius of a corner. */
 const bend = 8;
 
-/** A picture that is still moved about: its edges are between boxes. */
+/** A picture under construction: edges refer to boxes. */
 interface Part {
   readonly width: number;
   readonly height: number;
@@ -73,14 +67,13 @@ interface Part {
   readonly edges: Edge[];
   readonly leaves: Leaf[];
 }
-/** `turn`: where, across the lines, an edge goes back that leads to a later one. */
+/** `turn`: the position at which an edge to a later line turns. */
 interface Edge {
   readonly a: Box;
   readonly b: Box;
-  readonly expected: boolean;
   readonly turn: { readonly x: number; readonly y: number } | null;
 }
-/** What all parts of a picture have in common. */
+/** Parameters shared by all parts. */
 interface Way {
   readonly opened: Opened;
   readonly direction: Direction;
@@ -89,12 +82,11 @@ interface Way {
 interface Between {
   readonly from: string;
   readonly to: string;
-  readonly expected: boolean;
 }
 
-/** `room`: how far a line may go in its direction; without it there is one. */
-export function pictureOf(run: Run, opened: Opened, direction: Direction, room = Infinity): Picture {
-  const { edges, ...rest } = drawRun(run, { opened, direction, room }, "", null);
+/** `room`: the length of a line; default: one line. */
+export function pictureOf(graph: Graph, opened: Opened, direction: Direction, room = Infinity): Picture {
+  const { edges, ...rest } = drawRun(graph, { opened, direction, room }, "", null);
   return {
     ...rest,
     edges: edges.map((edge) => ({
@@ -102,41 +94,37 @@ export function pictureOf(run: Run, opened: Opened, direction: Direction, room =
       to: edge.b.id,
       d:
         edge.turn === null ? curve(edge.a, edge.b, direction) : turning(edge.a, edge.b, edge.turn, direction),
-      expected: edge.expected,
     })),
   };
 }
 
-/** `own`: the id of the run's own node, where it is drawn inside of another. */
-function drawRun(run: Run, way: Way, path: string, own: string | null): Part {
-  const { nodes, edges } = withExpected(run.graph, run.expected);
+/** `own`: the id of the run's own node inside another run. */
+function drawRun({ nodes, edges }: Graph, way: Way, path: string, own: string | null): Part {
   const root = nodes[0]?.id;
   const idOf = (id: string): string => (own !== null && id === root ? own : path + id);
   const fans = new Map<string, { fan: Fan; id: string }>();
   for (const fan of fansOf(nodes, edges))
     for (const { id } of fan.members) fans.set(id, { fan, id: `${path}fan ${fan.key}` });
-  /** What stands for a node among the rest: its fan, or itself. */
+  /** The unit of a node: its fan-out, or itself. */
   const unitOf = (id: string): string => fans.get(id)?.id ?? idOf(id);
   const parts = new Map<string, Part>();
-  const expectedUnits = new Set<string>();
   for (const node of nodes) {
     const unit = unitOf(node.id);
-    if (node.expected) expectedUnits.add(unit);
     if (parts.has(unit)) continue;
     const { fan } = fans.get(node.id) ?? {};
     if (fan !== undefined) parts.set(unit, drawFan(fan, unit, idOf, way));
-    // A run is drawn around its own node, which would otherwise be drawn around itself.
+    // A run is not drawn around its own node again.
     else parts.set(unit, drawNode(node, unit, unit === own ? null : way, []));
   }
   const between = new Map<string, Between>();
   for (const edge of edges) {
     const [from, to] = [unitOf(edge.from), unitOf(edge.to)];
-    if (from !== to) between.set(`${from}\n${to}`, { from, to, expected: expectedUnits.has(to) });
+    if (from !== to) between.set(`${from}\n${to}`, { from, to });
   }
   return assembled(parts, [...between.values()], way.direction, { room: way.room });
 }
 
-function drawNode(node: GraphNode, id: string, way: Way | null, fans: readonly string[]): Part {
+function drawNode(node: FlowNode, id: string, way: Way | null, fans: readonly string[]): Part {
   const inner = way?.opened.runs.get(id);
   if (way === null || inner === undefined)
     return {
@@ -162,7 +150,7 @@ function drawFan(fan: Fan, id: string, idOf: (id: string) => string, way: Way): 
       leaves: fan.members.map((node) => ({ id: idOf(node.id), node, fans: [id] })),
     };
   const parts = new Map(fan.members.map((node) => [idOf(node.id), drawNode(node, idOf(node.id), way, [id])]));
-  // About as wide as it is high.
+  // About square.
   const column = Math.ceil(Math.sqrt(fan.members.length * (direction === "right" ? 2.5 : 0.6)));
   const inner = assembled(parts, [], direction, { column, along: NODE.across });
   const framed = empty(
@@ -174,7 +162,7 @@ function drawFan(fan: Fan, id: string, idOf: (id: string) => string, way: Way): 
   return framed;
 }
 
-/** Parts, each as large as it is, in layers. */
+/** Places parts in layers. */
 function assembled(
   parts: ReadonlyMap<string, Part>,
   edges: readonly Between[],
@@ -190,12 +178,12 @@ function assembled(
     at.set(box.id, { ...box, x, y });
     addMoved(whole, parts.get(box.id) as Part, x, y);
   }
-  for (const { from, to, expected } of edges) {
+  for (const { from, to } of edges) {
     const [a, b] = [at.get(from), at.get(to)];
     if (a === undefined || b === undefined) continue;
     const [before, line] = [placed.at.get(from)?.line ?? 0, placed.at.get(to)?.line ?? 0];
     const turn = (placed.lines[line] ?? 0) - NODE.line / 2;
-    whole.edges.push({ a, b, expected, turn: line > before ? { x: turn, y: turn } : null });
+    whole.edges.push({ a, b, turn: line > before ? { x: turn, y: turn } : null });
   }
   return whole;
 }
@@ -205,11 +193,10 @@ function addMoved(whole: Part, part: Part, x: number, y: number): void {
   for (const node of part.nodes) whole.nodes.push(shift(node));
   for (const fan of part.fans) whole.fans.push(shift(fan));
   for (const frame of part.frames) whole.frames.push(shift(frame));
-  for (const { a, b, expected, turn } of part.edges)
+  for (const { a, b, turn } of part.edges)
     whole.edges.push({
       a: shift(a),
       b: shift(b),
-      expected,
       turn: turn === null ? null : { x: turn.x + x, y: turn.y + y },
     });
   for (const leaf of part.leaves) whole.leaves.push(leaf);
@@ -228,10 +215,10 @@ function curve(a: Box, b: Box, direction: Direction): string {
   return `M${x1} ${y1}C${x1 + bend} ${y1} ${b.x - bend} ${y2} ${b.x} ${y2}`;
 }
 
-/** From the end of a line, between two lines and back to the beginning of the later one. */
+/** From the end of one line, between the lines, to the start of a later line. */
 function turning(a: Box, b: Box, turn: { x: number; y: number }, direction: Direction): string {
   const right = direction === "right";
-  // Along the line first, across it second.
+  // Along the line, then across it.
   const [end, from] = right ? [a.x + a.width, a.y + a.height / 2] : [a.y + a.height, a.x + a.width / 2];
   const [begin, to] = right ? [b.x, b.y + b.height / 2] : [b.y, b.x + b.width / 2];
   const [out, into, between] = [end + TURN - 6, begin - TURN + 6, right ? turn.y : turn.x];

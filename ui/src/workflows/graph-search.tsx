@@ -1,10 +1,9 @@
-// Looks for a step in a graph, also in a fan-out that is drawn as one node.
+// Search for a step, including steps inside closed fan-outs.
 import { useSignal } from "@preact/signals";
 import type { Leaf } from "./graph-picture.ts";
 import { Icon } from "../kit/icons.tsx";
-import { t } from "../language/translation.ts";
 
-/** Goes to the next step whose name has these letters. */
+/** Selects the next step whose name contains the text. */
 export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found: (leaf: Leaf) => void }) {
   const words = useSignal("");
   const last = useSignal<string | null>(null);
@@ -30,16 +29,16 @@ export function GraphSearch({ leaves, found }: { leaves: readonly Leaf[]; found:
     >
       <input
         type="search"
-        aria-label={t("Find a step")}
-        placeholder={t("Find a step")}
+        aria-label="Find a step"
+        placeholder="Find a step"
         value={words.value}
         onInput={(event) => (words.value = event.currentTarget.value)}
       />
-      <button type="submit" class="button small" aria-label={t("Go to the next step with this name")}>
+      <button type="submit" class="button small" aria-label="Go to the next step with this name">
         <Icon name="search" size={14} />
       </button>
       <span class="small muted" role="status">
-        {none.value ? t("No such step") : ""}
+        {none.value ? "No such step" : ""}
       </span>
     </form>
   );

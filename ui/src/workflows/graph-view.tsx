@@ -1,37 +1,32 @@
-// A workflow's graph. The steps' table beside it says the same; here arrow keys go along the edges, + and − make it larger and
-// smaller, 0 shows all of it. A fan-out is one node until it is opened (Enter), and so are the steps of a job that the run
-// called (Space). Where it is larger than its frame, a small picture shows which part is seen.
+// A workflow's graph. Arrow keys follow edges, + and − zoom, 0 fits. Enter opens a fan-out or a step, Space a called
+// run. A minimap shows the visible part of a large graph. The table of steps has the same content.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, NODE, TURN } from "./graph-layout.ts";
 import { GraphSearch } from "./graph-search.tsx";
 import { Minimap } from "./graph-minimap.tsx";
 import { elementId, FanNode, Frame, Node } from "./graph-nodes.tsx";
-import { type Leaf, type Picture, pictureOf, type Run } from "./graph-picture.ts";
+import { type Leaf, type Graph, type Picture, pictureOf } from "./graph-picture.ts";
 import { OpenRunQueries, useOpenRuns } from "./graph-called-runs.tsx";
-import { rich } from "../language/rich-text.ts";
-import { go, href } from "../data/router.ts";
-import { t } from "../language/translation.ts";
+import { go } from "../data/router.ts";
 
 const zooms = { least: 0.1, most: 2, step: 1.25 } as const;
-/** As the style has it: how high the frame becomes, and what is around the picture in it. */
+/** As in graph.css: the frame's maximum height and its padding. */
 const tallest = 560;
 const framePadding = 16;
-/** Of a line, in lengths of the frame: what is tried for a picture of all of it. */
+/** Line lengths, in frame lengths, tried when the graph is fitted. */
 const lengths = [1, 1.5, 2, 2.5, 3, 4, 6] as const;
-/** From so many steps on, one can be looked for. */
+/** Graphs with fewer steps have no search. */
 const manySteps = 12;
 
 export function GraphView({
   graph,
-  expected,
   chosen,
   openStep,
 }: {
   graph: FlowHistory["graph"];
-  expected: ExpectedSteps | null;
-  /** The number of the step that is chosen, here or in another view. */
+  /** The sequence number of the chosen step, shared with the other views. */
   chosen: Signal<number | null>;
   openStep: (seq: number) => void;
 }) {
@@ -42,27 +37,26 @@ export function GraphView({
   const inner = useOpenRuns();
   const frame = useRef<HTMLDivElement>(null);
   const room = useRoom(frame, direction.value);
-  /** As long as all of it is shown; null: as the frame has room. */
+  /** The line length chosen by "fit"; null: the frame's length. */
   const chosenRoom = useSignal<number | null>(null);
-  /** What is gone to when the picture has it. */
+  /** The node to reveal when the picture contains it. */
   const aim = useRef<{ id: string; focus: boolean } | null>(null);
   const open = inner.open.value;
   const loaded = inner.runs.value;
   const draw = useMemo(() => {
-    const runs = new Map<string, Run>();
+    const runs = new Map<string, Graph>();
     for (const [node, job] of open) {
       const run = loaded.get(job);
       if (run !== undefined) runs.set(node, run);
     }
-    return (within: number): Picture =>
-      pictureOf({ graph, expected }, { fans: fans.value, runs }, direction.value, within);
-  }, [graph, expected, fans.value, open, loaded, direction.value]);
+    return (within: number): Picture => pictureOf(graph, { fans: fans.value, runs }, direction.value, within);
+  }, [graph, fans.value, open, loaded, direction.value]);
   const within = chosenRoom.value ?? room.value;
   const picture = useMemo(() => draw(within), [draw, within]);
   const [width, height] = [picture.width + 4, picture.height + 4];
 
   const resize = (to: number): void => void (zoom.value = Math.max(zooms.least, Math.min(zooms.most, to)));
-  /** All of it, in lines of the length that lets it be largest. */
+  /** Fits the graph with the line length that gives the largest scale. */
   const fit = (): void => {
     const box = frame.current;
     if (box === null) return;
@@ -117,31 +111,30 @@ export function GraphView({
     event.stopPropagation();
   };
   const turned: Direction = direction.value === "right" ? "down" : "right";
-  const expectedCount = picture.leaves.filter(({ node }) => node.expected).length;
   return (
     <div class="graph-frame">
       <div class="row tight graph-bar">
         <button
           type="button"
           class="button small"
-          aria-label={t("Smaller")}
+          aria-label="Smaller"
           onClick={() => resize(zoom.value / zooms.step)}
         >
           −
         </button>
-        <output class="small muted" aria-label={t("Size")}>
+        <output class="small muted" aria-label="Size">
           {Math.round(zoom.value * 100)} %
         </output>
         <button
           type="button"
           class="button small"
-          aria-label={t("Larger")}
+          aria-label="Larger"
           onClick={() => resize(zoom.value * zooms.step)}
         >
           +
         </button>
         <button type="button" class="button small" onClick={fit}>
-          {t("Show all")}
+          Show all
         </button>
         <button
           type="button"
@@ -151,7 +144,7 @@ export function GraphView({
             direction.value = turned;
           }}
         >
-          {turned === "down" ? t("Top to bottom") : t("Left to right")}
+          {turned === "down" ? "Top to bottom" : "Left to right"}
         </button>
         <label class="check small">
           <input
@@ -159,36 +152,17 @@ export function GraphView({
             checked={following.value}
             onChange={(event) => (following.value = event.currentTarget.checked)}
           />
-          {t("Follow what runs")}
+          Follow running steps
         </label>
         {picture.leaves.length >= manySteps && (
           <GraphSearch leaves={picture.leaves} found={(leaf) => reveal(leaf, true)} />
-        )}
-        {expectedCount > 0 && (
-          <span class="small muted">
-            {t("Dashed: {count, plural, one {# step} other {# steps}} expected", { count: expectedCount })}
-            {typeof expected?.jobId === "string" && (
-              <>
-                {" "}
-                {rich("from <a>an earlier run</a>", {
-                  a: (inside) => (
-                    <a class="link" href={href(`/jobs/${expected.jobId}`)}>
-                      {inside}
-                    </a>
-                  ),
-                })}
-              </>
-            )}
-          </span>
         )}
       </div>
       <div
         class="graph"
         tabIndex={0}
         role="group"
-        aria-label={t(
-          "Workflow graph. Plus and minus change its size, 0 shows all of it. Arrows go along the edges, Enter opens a step or a job, Space shows the steps of a job.",
-        )}
+        aria-label="Workflow graph. Plus and minus zoom, 0 fits. Arrow keys follow edges, Enter opens a step or job, Space expands a job."
         ref={frame}
         onKeyDown={keyDown}
       >
@@ -197,8 +171,8 @@ export function GraphView({
             <Frame key={`run ${box.id}`} box={box} kind="run" />
           ))}
           {picture.fans.map((fan) => fan.open && <Frame key={`in ${fan.id}`} box={fan} kind="fan" />)}
-          {picture.edges.map(({ from, to, d, expected }) => (
-            <path key={`${from}\n${to}`} class={expected ? "edge expected" : "edge"} d={d} />
+          {picture.edges.map(({ from, to, d }) => (
+            <path key={`${from}\n${to}`} class="edge" d={d} />
           ))}
           {picture.fans.map((drawn) => (
             <FanNode
@@ -211,7 +185,7 @@ export function GraphView({
           {picture.nodes.map((drawn) => {
             const { jobId } = drawn.node;
             const job = open.get(drawn.id);
-            // The run's own node, inside: it has its job's id from the node that stood for it.
+            // The inner run's own node takes the id of the node it replaces.
             const of = jobId ?? job ?? null;
             const { seq } = drawn.node;
             const owner = ownerOf(drawn.id, open);
@@ -243,7 +217,7 @@ export function GraphView({
   );
 }
 
-/** How far a line of the picture may go: as many steps as the frame has room for, and two at least. */
+/** The length of a line: as many steps as fit, at least two. */
 function useRoom(
   frame: { readonly current: HTMLDivElement | null },
   direction: Direction,
@@ -266,7 +240,7 @@ function useRoom(
   return room;
 }
 
-/** The job whose step it is, where its run is drawn inside of another; null: it is of the run itself. */
+/** The job of a called run's step; null: a step of this run. */
 function ownerOf(id: string, open: ReadonlyMap<string, string>): string | null {
   let found: { node: string; job: string } | null = null;
   for (const [node, job] of open)
@@ -274,13 +248,13 @@ function ownerOf(id: string, open: ReadonlyMap<string, string>): string | null {
   return found?.job ?? null;
 }
 
-/** What is under way inside of the run goes before the run itself, which comes first. */
+/** Running inner nodes come before the run's own node. */
 function runningIn({ leaves }: Picture): Leaf | undefined {
   const running = leaves.filter(({ node }) => node.state === "running");
   return running.find((leaf) => leaf !== leaves[0]) ?? running[0];
 }
 
-/** Along an edge of its own, or of the fan-out that it is in. */
+/** Along an edge of the node or of its fan-out. */
 function neighbourOf({ edges, leaves }: Picture, id: string, forth: boolean): string | undefined {
   const fans = leaves.find((leaf) => leaf.id === id)?.fans ?? [];
   for (const one of [id, ...fans.toReversed()]) {

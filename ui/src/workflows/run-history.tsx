@@ -1,4 +1,4 @@
-// A run's history as lines of JSON, newest first, a page at a time: what the file has, to be read here.
+// A run's history as JSON lines, newest first, in pages.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
@@ -9,7 +9,6 @@ import { attempt } from "../kit/toasts.tsx";
 import { copy } from "../kit/clipboard.tsx";
 import { Empty, Loaded, Panel } from "../kit/panels.tsx";
 import { linesOf } from "./step-lines.ts";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
 const perPage = 100;
@@ -42,33 +41,30 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
   return (
     <Loaded query={query}>
       {(history) => {
-        // Pages go by number: of the newest those are shown here that no earlier page has.
+        // Steps already on an earlier page are left out.
         const before = older.value;
         const newest = history.steps.filter(({ seq }) => before === null || seq >= before.from);
         const lines = [...linesOf(newest), ...(before?.lines ?? [])];
         const earlier = before === null ? history.earlier : before.earlier;
         if (lines.length === 0)
           return (
-            <section class="panel" aria-label={t("History")}>
-              <Empty icon="step" title={t("No steps")}>
-                <p>{t("This job remembers none: its timeline is all that there is.")}</p>
+            <section class="panel" aria-label="History">
+              <Empty icon="step" title="No steps">
+                <p>This job has no steps. See its timeline.</p>
               </Empty>
             </section>
           );
         return (
           <Panel
-            title={t("History")}
-            note={t("newest first, {lines} of {value}", {
-              lines: number(lines.length),
-              value: count({ count: history.stepCount, more: history.stepCountMore }),
-            })}
+            title="History"
+            note={`newest first, ${number(lines.length)} of ${count({ count: history.stepCount, more: history.stepCountMore })}`}
             tools={
               <button type="button" class="button quiet small" onClick={() => void copy(lines.join("\n"))}>
-                <Icon name="copy" size={13} /> {t("Copy")}
+                <Icon name="copy" size={13} /> Copy
               </button>
             }
           >
-            <div class="json-lines" tabIndex={0} role="region" aria-label={t("Lines of the history")}>
+            <div class="json-lines" tabIndex={0} role="region" aria-label="History entries">
               <ol>
                 {lines.map((line, i) => (
                   <li key={i} class="mono">
@@ -83,9 +79,9 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
                 <button
                   type="button"
                   class="button small"
-                  onClick={() => void attempt(t("Loaded."), () => more(earlier))}
+                  onClick={() => void attempt("Loaded", () => more(earlier))}
                 >
-                  {t("Earlier lines")}
+                  Earlier lines
                 </button>
               </footer>
             )}

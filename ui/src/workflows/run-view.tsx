@@ -1,12 +1,10 @@
-// A run: its graph, its waterfall and its table of steps, which are three views of the same steps, with one choice among them;
-// the signals that it took or waits for, and the jobs that it has to do with.
-import { stepWord } from "../language/state-words.ts";
+// A run: graph, waterfall and table of steps with a shared selection, its signals and its related jobs.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { ExpectedSteps, FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { call, get } from "../data/api.ts";
 import { download } from "../data/download.ts";
-import { count, duration, number, shortId } from "../kit/format.ts";
+import { count, duration, number, plural, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 import type { GraphView as GraphViewOf } from "./graph-view.tsx";
@@ -19,30 +17,27 @@ import { stepActions } from "./step-actions.tsx";
 import { openStep, type RunSteps } from "./step-view.tsx";
 import { actionsColumn, type Column, Table } from "../kit/table.tsx";
 import { Panel } from "../kit/panels.tsx";
-import { t } from "../language/translation.ts";
 import { Waterfall } from "./waterfall-view.tsx";
 
-/** Fetched after the rest: the table of steps says the same where it does not load. */
+/** Loaded later: the table of steps has the same content. */
 const GraphView = lazily<Parameters<typeof GraphViewOf>[0]>(
   async () => (await import("./graph-view.tsx")).GraphView,
   () => <div class="graph" />,
 );
 
-/** Of a table: more rows than these help nobody. */
+/** More rows would slow the page. */
 const rowsAtOnce = 200;
 
 export function RunView({
   job,
   history,
-  expected,
   again,
 }: {
   job: JobDetail;
   history: FlowHistory;
-  expected: ExpectedSteps | null;
   again: () => void;
 }) {
-  /** What was loaded of earlier pages: all from `earlier` on, up to the page that was the newest then. */
+  /** Earlier pages: from `earlier` to the oldest step of the newest page at that time. */
   const older = useSignal<{ steps: readonly FlowStep[]; earlier: number | null } | null>(null);
   const run: RunSteps = {
     job,
@@ -51,7 +46,7 @@ export function RunView({
     chosen: useSignal<number | null>(null),
     again,
   };
-  // A page may have moved on since: what is in both is taken from the newer one, and a gap is never left in between.
+  // Pages may overlap after an update: the newer copy wins. A gap is never shown.
   const begins = history.steps[0]?.seq ?? 0;
   const kept = older.value?.steps.filter(({ seq }) => seq < begins) ?? [];
   const whole = kept.length === 0 || older.value?.steps.some(({ seq }) => seq >= begins - 1) === true;
@@ -59,43 +54,37 @@ export function RunView({
   const earlier = older.value === null || !whole ? history.earlier : older.value.earlier;
   run.steps.value = steps;
   run.signals.value = history.signals;
-  // An address that names a step opens it, once.
+  // An address with a step opens it once.
   const asked = params.value.get("step");
   useEffect(() => {
     if (asked !== null && /^\d{1,10}$/.test(asked)) openStep(run, Number(asked));
   }, [asked]);
-  const drawn = history.graph.nodes.length > 1 || (expected?.steps.length ?? 0) > 0;
+  const drawn = history.graph.nodes.length > 1;
   if (history.steps.length === 0 && history.children.length === 0 && !drawn) return null;
   const loadEarlier = async (): Promise<void> => {
     const page = await get<FlowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
     older.value = { steps: [...page.steps, ...steps], earlier: page.earlier };
   };
   const all = count({ count: history.stepCount, more: history.stepCountMore });
-  const note =
-    earlier === null ? all : t("the newest {steps} of {all}", { steps: number(steps.length), all });
+  const note = earlier === null ? all : `the newest ${number(steps.length)} of ${all}`;
   const tools = earlier !== null && (
-    <button type="button" class="button small" onClick={() => void attempt(t("Loaded."), loadEarlier)}>
-      {t("Earlier steps")}
+    <button type="button" class="button small" onClick={() => void attempt("Loaded", loadEarlier)}>
+      Earlier steps
     </button>
   );
   return (
     <>
       {drawn && (
         <Panel
-          title={t("Graph")}
-          note={`${t("{nodes, plural, one {# node} other {# nodes}}", { nodes: history.graph.nodes.length })}${history.graph.cut ? ", of the newest steps" : ""}`}
+          title="Graph"
+          note={`${plural(history.graph.nodes.length, "node")}${history.graph.cut ? ", of the newest steps" : ""}`}
         >
-          <GraphView
-            graph={history.graph}
-            expected={expected}
-            chosen={run.chosen}
-            openStep={(seq) => openStep(run, seq)}
-          />
+          <GraphView graph={history.graph} chosen={run.chosen} openStep={(seq) => openStep(run, seq)} />
         </Panel>
       )}
       {steps.length > 0 && (
         <Panel
-          title={t("Waterfall")}
+          title="Waterfall"
           note={note}
           tools={
             <>
@@ -103,18 +92,18 @@ export function RunView({
               <a
                 class="button quiet small"
                 href={href(`/jobs/${job.id}?tab=history`)}
-                title={t("As lines of JSON, newest first")}
+                title="As JSON lines, newest first"
               >
-                {t("Lines")}
+                Lines
               </a>
               {may("jobs:export") && may("view:payload") && (
                 <button
                   type="button"
                   class="button quiet small"
-                  title={t("For holdfast check, with secrets taken out")}
-                  onClick={() => void attempt(t("The file is yours."), () => downloadRun(job.id))}
+                  title="For holdfast check, without secrets"
+                  onClick={() => void attempt("File saved", () => downloadRun(job.id))}
                 >
-                  <Icon name="download" size={13} /> {t("History")}
+                  <Icon name="download" size={13} /> History
                 </button>
               )}
             </>
@@ -130,7 +119,7 @@ export function RunView({
       )}
       {steps.length > 0 && <Steps run={run} steps={steps} note={note} earlier={earlier} load={loadEarlier} />}
       {history.signals.length > 0 && (
-        <Panel title={t("Signals")} note={number(history.signals.length)}>
+        <Panel title="Signals" note={number(history.signals.length)}>
           <Table
             rows={history.signals}
             rowKey={({ step }) => step}
@@ -143,7 +132,7 @@ export function RunView({
   );
 }
 
-/** The newest rows first of all, and from there back through everything: what the waterfall shows, for who does not see it. */
+/** Newest rows first, then back through all. Alternative to the waterfall for screen readers. */
 function Steps({
   run,
   steps,
@@ -157,9 +146,9 @@ function Steps({
   earlier: number | null;
   load: () => Promise<void>;
 }) {
-  // An address that names a step has it in sight.
+  // A step named in the address is scrolled into view.
   const open = useSignal(/^\d{1,10}$/.test(params.peek().get("step") ?? ""));
-  /** The number of the step behind the last that is shown; null: the newest are. */
+  /** The first sequence number after the shown rows; null: the newest are shown. */
   const until = useSignal<number | null>(null);
   const end =
     until.value === null ? steps.length : steps.findLastIndex(({ seq }) => seq < (until.value ?? 0)) + 1;
@@ -175,12 +164,12 @@ function Steps({
     until.value = next?.seq ?? null;
   };
   return (
-    <Panel title={t("Steps")} note={note}>
+    <Panel title="Steps" note={note}>
       <details class="folded" open={open.value} onToggle={(event) => (open.value = event.currentTarget.open)}>
-        <summary>{t("Table of steps: {all}", { all: note })}</summary>
+        <summary>Table of steps: {note}</summary>
         {open.value && (
           <Table
-            label={t("Table of steps")}
+            label="Table of steps"
             rows={shown}
             rowKey={({ seq }) => String(seq)}
             row={({ seq }) => ({ class: run.chosen.value === seq ? "current" : "" })}
@@ -191,22 +180,19 @@ function Steps({
       {open.value && (steps.length > rowsAtOnce || earlier !== null) && (
         <footer>
           <span>
-            {t("Steps {seq} to {seq2}", {
-              seq: number((shown[0]?.seq ?? 0) + 1),
-              seq2: number((shown.at(-1)?.seq ?? 0) + 1),
-            })}
+            Steps {number((shown[0]?.seq ?? 0) + 1)} to {number((shown.at(-1)?.seq ?? 0) + 1)}
           </span>
           <span class="spring" />
           <button
             type="button"
             class="button small"
             disabled={from === 0 && earlier === null}
-            onClick={() => void attempt(t("Loaded."), older)}
+            onClick={() => void attempt("Loaded", older)}
           >
-            {t("Older steps")}
+            Older steps
           </button>
           <button type="button" class="button small" disabled={end >= steps.length} onClick={newer}>
-            {t("Newer steps")}
+            Newer steps
           </button>
         </footer>
       )}
@@ -214,7 +200,7 @@ function Steps({
   );
 }
 
-/** The server tells of a thousand; the list has all that this run made. */
+/** The server returns 1,000; the job list has all jobs of this run. */
 const mostRelated = 1_000;
 
 function Related({ job, related }: { job: JobDetail; related: FlowHistory["children"] }) {
@@ -224,18 +210,18 @@ function Related({ job, related }: { job: JobDetail; related: FlowHistory["child
   const rows = related.slice(0, shown.value);
   return (
     <Panel
-      title={t("Related jobs")}
+      title="Related jobs"
       note={
         rows.length < related.length || cut
           ? cut
-            ? t("{rows} of {related} or more", { rows: number(rows.length), related: number(related.length) })
-            : t("{rows} of {related}", { rows: number(rows.length), related: number(related.length) })
+            ? `${number(rows.length)} of ${number(related.length)} or more`
+            : `${number(rows.length)} of ${number(related.length)}`
           : number(related.length)
       }
       tools={
         made && (
           <a class="button quiet small" href={href(`/jobs?workflow=${job.id}`)}>
-            {t("Jobs of this run")}
+            Jobs of this run
           </a>
         )
       }
@@ -244,12 +230,12 @@ function Related({ job, related }: { job: JobDetail; related: FlowHistory["child
       {(rows.length < related.length || cut) && (
         <footer>
           <span>
-            {cut && made && t("There may be more: “Jobs of this run” has all that it called or enqueued.")}
+            {cut && made && "There may be more. “Jobs of this run” lists all called and enqueued jobs."}
           </span>
           <span class="spring" />
           {rows.length < related.length && (
             <button type="button" class="button small" onClick={() => (shown.value += rowsAtOnce)}>
-              {t("Show more")}
+              Show more
             </button>
           )}
         </footer>
@@ -258,7 +244,7 @@ function Related({ job, related }: { job: JobDetail; related: FlowHistory["child
   );
 }
 
-/** The token goes in a header, so the file is fetched and then handed to the browser. */
+/** The token goes in a header, so the file is fetched and then offered as a download. */
 async function downloadRun(id: string): Promise<void> {
   const response = await call(`/jobs/${id}/run.json`);
   download(await response.blob(), `run-${id}.json`);
@@ -268,20 +254,20 @@ const value = { class: "mono clip", style: { maxWidth: "260px" } } as const;
 
 const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
   {
-    head: t("Step"),
+    head: "Step",
     cell: ({ seq, name, kind }) => (
       <>
         <button type="button" class="text-button" onClick={() => openStep(run, seq)}>
           <b>{name}</b>
         </button>{" "}
-        <span class="muted small">{stepWord(kind)}</span>
+        <span class="muted small">{kind}</span>
       </>
     ),
   },
-  { head: t("State"), cell: ({ state }) => <State state={state} /> },
-  { head: t("Tries"), num: true, cell: ({ tries }) => tries },
+  { head: "State", cell: ({ state }) => <State state={state} /> },
+  { head: "Tries", num: true, cell: ({ tries }) => tries },
   {
-    head: t("Took"),
+    head: "Took",
     num: true,
     class: "nowrap",
     cell: ({ startedAt, endedAt, until, state }) =>
@@ -294,7 +280,7 @@ const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
       ),
   },
   {
-    head: t("Result"),
+    head: "Result",
     ...value,
     cell: ({ jobId, error, output }) =>
       jobId === null ? (error ?? output ?? "") : <JobLink id={jobId}>{shortId(jobId)}</JobLink>,
@@ -304,27 +290,23 @@ const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
 function signalColumns(kind: string, again: () => void): Column<FlowHistory["signals"][number]>[] {
   return [
     {
-      head: t("Signal"),
+      head: "Signal",
       cell: ({ name, key, step }) => (
         <>
           <b>{name}</b>
-          <span class="sub">
-            {key === null
-              ? t("without a key, step {step}", { step })
-              : t("key {key}, step {step}", { key, step })}
-          </span>
+          <span class="sub">{key === null ? `without a key, step ${step}` : `key ${key}, step ${step}`}</span>
         </>
       ),
     },
-    { head: t("State"), cell: ({ state }) => <State state={state} /> },
+    { head: "State", cell: ({ state }) => <State state={state} /> },
     {
-      head: t("Waited since"),
+      head: "Waited since",
       num: true,
       from: "medium",
       class: "muted",
       cell: ({ since }) => <Ago at={since} />,
     },
-    { head: t("Data"), ...value, from: "medium", cell: ({ data }) => data ?? "" },
+    { head: "Data", ...value, from: "medium", cell: ({ data }) => data ?? "" },
     actionsColumn(
       ({ name, key, state }) =>
         state === "waiting" && <SendSignal name={name} topicKey={key} kind={kind} again={again} />,
@@ -334,14 +316,12 @@ function signalColumns(kind: string, again: () => void): Column<FlowHistory["sig
 
 const childColumns: Column<FlowHistory["children"][number]>[] = [
   {
-    head: t("Job"),
+    head: "Job",
     cell: ({ id, name, error, hidden }) => (
       <>
         {name === null ? (
           <span class="muted mono">
-            {hidden
-              ? t("{id}, not visible to you", { id: shortId(id) })
-              : t("{id}, not kept any more", { id: shortId(id) })}
+            {hidden ? `${shortId(id)}, not visible to you` : `${shortId(id)}, no longer stored`}
           </span>
         ) : (
           <JobLink id={id}>{name}</JobLink>
@@ -351,14 +331,14 @@ const childColumns: Column<FlowHistory["children"][number]>[] = [
     ),
   },
   {
-    head: t("Relation"),
+    head: "Relation",
     class: "muted",
     cell: ({ relation, step }) =>
       relation === "after"
-        ? t("this job runs after it")
+        ? "this job runs after it"
         : relation === "called"
-          ? t("called in step {step}", { step: step ?? "" })
-          : t("enqueued by this job"),
+          ? `called in step ${step ?? ""}`
+          : "enqueued by this job",
   },
-  { head: t("State"), cell: ({ state }) => (state === null ? "—" : <State state={state} />) },
+  { head: "State", cell: ({ state }) => (state === null ? "—" : <State state={state} />) },
 ];

@@ -1,4 +1,4 @@
-// Sending a signal that a run waits for: a form where its kind declares what the signal carries, else JSON.
+// Sends a signal that a run waits for: a form if the job declares its schema, else JSON.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
@@ -7,22 +7,21 @@ import { call, get, seg } from "../data/api.ts";
 import { compact } from "../json/json-text.ts";
 import { DialogButtons, showDialog } from "../kit/dialogs.tsx";
 import { JsonInput, useDraft, useSending, written } from "../json/json-input.tsx";
-import { t } from "../language/translation.ts";
 
 interface Sent {
   readonly name: string;
   readonly topicKey: string | null;
-  /** Of the run that waits. */
+  /** The waiting run. */
   readonly kind: string;
   readonly again: () => void;
 }
 
 export function SendSignal(signal: Sent) {
   const press = (): void => {
-    const title = t("Send {name}", { name: signal.name });
+    const title = `Send ${signal.name}`;
     showDialog(title, (close) => <SignalForm {...signal} title={title} close={close} />, "new-job");
   };
-  return <Act verb={t("Send")} on={signal.name} needs="flows:signal" press={press} />;
+  return <Act verb="Send" on={signal.name} needs="flows:signal" press={press} />;
 }
 
 function SignalForm({
@@ -41,7 +40,7 @@ function SignalForm({
     void get<KindDetail>(`/kinds/${seg(kind)}`, {}, ended.signal).then(
       ({ signals }) => {
         const found = signals.find((one) => one.name === name) ?? null;
-        // A form fills an object.
+        // A form needs an object.
         if (found?.schema?.["type"] === "object" && draft.text.value === "") draft.text.value = "{}";
         declared.value = found;
       },
@@ -51,12 +50,12 @@ function SignalForm({
   }, [kind, name]);
   const { form, wrong, onSubmit } = useSending(draft, {
     send: async () => {
-      const data = compact(written(draft, t("The data is not JSON.")));
+      const data = compact(written(draft, "The data is not valid JSON."));
       const json = `{"name":${JSON.stringify(name)},"key":${JSON.stringify(topicKey)},"data":${data}}`;
       await call("/signals", { method: "POST", json });
-      return { said: t("Sent: the run goes on."), next: again };
+      return { said: "Signal sent", next: again };
     },
-    misfit: t("The data does not fit the schema of this signal. Nothing was sent."),
+    misfit: "The data does not match the signal's schema. Not sent.",
     close,
   });
 
@@ -66,14 +65,14 @@ function SignalForm({
         <h2>{title}</h2>
       </header>
       <div class="content">
-        <JsonInput draft={draft} of={declared.value} what={t("data")} undone="sent" />
+        <JsonInput draft={draft} of={declared.value} what="data" undone="sent" />
       </div>
       {wrong !== null && (
         <div class="banner bad told" role="alert">
           {wrong}
         </div>
       )}
-      <DialogButtons verb={t("Send")} danger={false} close={close} />
+      <DialogButtons verb="Send" danger={false} close={close} />
     </form>
   );
 }

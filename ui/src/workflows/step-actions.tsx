@@ -1,11 +1,9 @@
-// What can be done to one step of a run: skip a sleep, or run the workflow again from here as a job of its own.
+// Actions on a step: end a sleep, or rerun the workflow from here as a new job.
 import type { FlowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Do } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
-import { rich } from "../language/rich-text.ts";
 import { go } from "../data/router.ts";
 import { actionsColumn, type Column } from "../kit/table.tsx";
-import { t } from "../language/translation.ts";
 
 type Step = FlowHistory["steps"][number];
 
@@ -18,7 +16,7 @@ export function StepActions({
   job: Pick<JobDetail, "id" | "state">;
   step: Step;
   again: () => void;
-  /** When something was done. */
+  /** Called after an action. */
   then?: () => void;
 }) {
   const ended = job.state === "done" || job.state === "dead" || job.state === "cancelled";
@@ -26,13 +24,13 @@ export function StepActions({
     <>
       {kind === "sleep" && state === "waiting" && job.state === "scheduled" && (
         <Do
-          verb={t("Skip")}
+          verb="Skip"
           on={name}
           needs="jobs:run"
           icon="next"
-          title={t("Do not sleep any longer")}
+          title="End the sleep now"
           run={() => send("POST", `/jobs/${job.id}/run-now`)}
-          done={t("It goes on now.")}
+          done="Sleep ended"
           then={() => {
             again();
             then();
@@ -41,17 +39,15 @@ export function StepActions({
       )}
       {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
         <Do
-          verb={t("Rerun from here")}
+          verb="Rerun from here"
           on={name}
           needs="jobs:retry"
           quiet
           icon="retry"
           ask={
             <>
-              {rich(
-                "A new job takes over what this run did before {name}, and does that and all after it again. This run stays as it is.",
-                { name: <b>{name}</b> },
-              )}
+              Creates a run that copies the steps before <b>{name}</b> and repeats the rest. This run does not
+              change.
             </>
           }
           run={() =>
@@ -60,7 +56,7 @@ export function StepActions({
               go(`/jobs/${id}`);
             })
           }
-          done={t("This is the new run.")}
+          done="Run created"
         />
       )}
     </>

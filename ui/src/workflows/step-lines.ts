@@ -1,7 +1,7 @@
-// Steps as lines of JSON. Pure.
+// Steps as JSON lines. Pure.
 import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
 
-/** Newest first. The outputs are JSON texts already: they stand in the line as they are, with all their digits. */
+/** Newest first. Outputs are JSON texts and are inserted unchanged, with all digits. */
 export function linesOf(steps: readonly FlowStep[]): string[] {
   return steps.toReversed().map(({ output, ...step }) => {
     const line = JSON.stringify(step);

@@ -1,22 +1,20 @@
-// One step of a run, in a drawer: what it is at, its tries, what it gave, and what can be done with it. It is drawn from the
-// steps that the page has, so it goes on while the run does; one that the page does not have is asked for.
+// A step in a drawer: state, tries, result, actions. Drawn from the loaded steps, so it updates while the run continues;
+// a missing step is requested.
 import type { Signal } from "@preact/signals";
 import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
-import { duration, instant, number, shortId } from "../kit/format.ts";
+import { duration, instant, number, plural, shortId } from "../kit/format.ts";
 import { JsonView } from "../json/json-view.tsx";
 import { JobLink, State } from "../kit/labels.tsx";
 import { Facts, Loaded } from "../kit/panels.tsx";
 import { now } from "../data/page-clock.ts";
 import { showDialog } from "../kit/dialogs.tsx";
-import { rich } from "../language/rich-text.ts";
 import { SendSignal } from "./signal-form.tsx";
 import { StackView } from "../code/stack-view.tsx";
 import { StepActions } from "./step-actions.tsx";
-import { t } from "../language/translation.ts";
 import { useQuery } from "../data/live-query.ts";
 
-/** The steps of a run that are here, and the one that is chosen in all views of it, by its number. */
+/** The loaded steps and the chosen one, shared by all views. */
 export interface RunSteps {
   readonly job: JobDetail;
   readonly steps: Signal<readonly FlowStep[]>;
@@ -29,7 +27,7 @@ export function openStep(run: RunSteps, seq: number): void {
   run.chosen.value = seq;
   const name = run.steps.value.find((step) => step.seq === seq)?.name;
   showDialog(
-    name === undefined ? t("Step {seq}", { seq: seq + 1 }) : t("Step {name}", { name }),
+    name === undefined ? `Step ${seq + 1}` : `Step ${name}`,
     (close) => <StepDrawer run={run} seq={seq} close={close} />,
     "drawer",
   );
@@ -48,14 +46,14 @@ function StepDrawer({ run, seq, close }: { run: RunSteps; seq: number; close: ()
         <Neighbours run={run} seq={seq} close={close} />
         <span class="spring" />
         <button type="button" class="button" onClick={close} autofocus>
-          {t("Close")}
+          Close
         </button>
       </footer>
     </div>
   );
 }
 
-/** The graph draws more steps than the page has read. */
+/** The graph may contain steps that are not loaded. */
 function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
   const query = useQuery(`step ${run.job.id} ${seq}`, (signal) =>
     get<FlowHistory>(`/jobs/${run.job.id}/history`, { before: seq + 1, limit: 1 }, signal),
@@ -66,7 +64,7 @@ function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () =>
         const step = steps.find((one) => one.seq === seq);
         return step === undefined ? (
           <div class="content">
-            <p>{t("This step is not kept any more.")}</p>
+            <p>This step is no longer stored.</p>
           </div>
         ) : (
           <Content run={run} step={step} close={close} />
@@ -96,8 +94,8 @@ function Neighbours({ run, seq, close }: { run: RunSteps; seq: number; close: ()
   if (at === -1) return null;
   return (
     <>
-      {turn(t("Before"), steps[at - 1])}
-      {turn(t("After"), steps[at + 1])}
+      {turn("Before", steps[at - 1])}
+      {turn("After", steps[at + 1])}
     </>
   );
 }
@@ -106,20 +104,20 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
   const { job } = run;
   const signal = run.signals.value.find((one) => one.step === step.name && one.state === "waiting");
   const facts: [string, preact.ComponentChildren][] = [
-    [t("Kind"), step.kind],
-    [t("Number"), number(step.seq + 1)],
-    [t("Started"), instant(step.startedAt)],
-    [t("Ended"), instant(step.endedAt)],
+    ["Kind", step.kind],
+    ["Number", number(step.seq + 1)],
+    ["Started", instant(step.startedAt)],
+    ["Ended", instant(step.endedAt)],
   ];
-  if (step.endedAt !== null) facts.push([t("Took"), duration(step.endedAt - step.startedAt)]);
+  if (step.endedAt !== null) facts.push(["Took", duration(step.endedAt - step.startedAt)]);
   if (step.until !== null && step.state !== "cancelled") {
-    facts.push([step.kind === "signal" ? t("Gives up") : t("Goes on"), instant(step.until)]);
-    facts.push([t("Time left"), <TimeLeft until={step.until} />]);
+    facts.push([step.kind === "signal" ? "Times out" : "Continues", instant(step.until)]);
+    facts.push(["Time left", <TimeLeft until={step.until} />]);
   }
-  facts.push([t("Tries"), number(step.tries)]);
-  facts.push([t("Attempt of the job"), number(step.attempt)], [t("Code version"), `v${job.version}`]);
+  facts.push(["Tries", number(step.tries)]);
+  facts.push(["Job attempt", number(step.attempt)], ["Code version", `v${job.version}`]);
   if (step.jobId !== null)
-    facts.push([t("Called job"), <JobLink id={step.jobId}>{shortId(step.jobId)}</JobLink>]);
+    facts.push(["Called job", <JobLink id={step.jobId}>{shortId(step.jobId)}</JobLink>]);
   return (
     <>
       <header>
@@ -139,20 +137,18 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
         <Tries step={step} />
         {step.error !== null && step.triedAt.length <= 1 && <Fault text={step.error} />}
         {step.output !== null && (
-          <section aria-label={t("Result")}>
-            <h3 class="small">{t("Result")}</h3>
-            <JsonView text={step.output} label={t("Result of {name}", { name: step.name })} />
+          <section aria-label="Result">
+            <h3 class="small">Result</h3>
+            <JsonView text={step.output} label={`Result of ${step.name}`} />
           </section>
         )}
         {job.payloadHidden && (
-          <p class="muted small">{t("You may see this step, but not what it gave or why it failed.")}</p>
+          <p class="muted small">You do not have permission to see this step's result.</p>
         )}
         {step.kind === "step" && (
           <p class="muted small">
-            {rich(
-              "A step has no input of its own: it is given what its code closes over. The job's id, {id}, is the same in every try.",
-              { id: <span class="mono">{shortId(job.id)}</span> },
-            )}
+            A step has no input of its own; its code uses the handler's variables. The job's id{" "}
+            <span class="mono">{shortId(job.id)}</span> is the same on every try.
           </p>
         )}
       </div>
@@ -162,20 +158,18 @@ function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: (
 
 function TimeLeft({ until }: { until: number }) {
   const left = until - now.value;
-  return (
-    <span role="timer">{left <= 0 ? t("due for {left}", { left: duration(-left) }) : duration(left)}</span>
-  );
+  return <span role="timer">{left <= 0 ? `due for ${duration(-left)}` : duration(left)}</span>;
 }
 
-/** Of the tries before the last, the store has when they were, and not what they failed of. */
+/** For earlier tries the store keeps instants, not errors. */
 function Tries({ step }: { step: FlowStep }) {
   const { triedAt, tries, state, error } = step;
   if (triedAt.length <= 1) return null;
   const first = tries - triedAt.length + 1;
   return (
-    <section aria-label={t("Tries")}>
-      <h3 class="small">{t("{tries, plural, one {# try} other {# tries}}", { tries })}</h3>
-      <ol class="tries" aria-label={t("Tries")}>
+    <section aria-label="Tries">
+      <h3 class="small">{plural(tries, "try", "tries")}</h3>
+      <ol class="tries" aria-label="Tries">
         {triedAt.map(({ startedAt, endedAt }, i) => {
           const last = i === triedAt.length - 1;
           const well = last && state === "done";
@@ -183,18 +177,11 @@ function Tries({ step }: { step: FlowStep }) {
           return (
             <li key={i}>
               <span class="muted">{number(Math.max(1, first) + i)}.</span>{" "}
-              <span class={well ? "good" : "bad"}>{well ? t("went well") : t("failed")}</span>{" "}
+              <span class={well ? "good" : "bad"}>{well ? "succeeded" : "failed"}</span>{" "}
               <span class="muted">
                 {gap !== null
-                  ? t("{startedAt}, took {endedAt}, {gap} after the one before", {
-                      startedAt: instant(startedAt),
-                      endedAt: duration(endedAt - startedAt),
-                      gap: duration(gap),
-                    })
-                  : t("{startedAt}, took {endedAt}", {
-                      startedAt: instant(startedAt),
-                      endedAt: duration(endedAt - startedAt),
-                    })}
+                  ? `${instant(startedAt)}, took ${duration(endedAt - startedAt)}, ${duration(gap)} after the previous one`
+                  : `${instant(startedAt)}, took ${duration(endedAt - startedAt)}`}
               </span>
               {last && error !== null && <Fault text={error} />}
             </li>
@@ -209,7 +196,7 @@ function Fault({ text }: { text: string }) {
   return text.includes("\n    at ") ? (
     <StackView text={text} />
   ) : (
-    <pre class="code" tabIndex={0} role="group" aria-label={t("Error")}>
+    <pre class="code" tabIndex={0} role="group" aria-label="Error">
       {text}
     </pre>
   );

@@ -1,16 +1,12 @@
-// A run on a time axis: one line for each step, its tries as bars, and what lies between them (retries, sleeps, waits) as
-// bands. Only the lines in sight are in the page, so that ten thousand steps cost no more than twenty.
-//
-// The table of steps says the same to who does not see it. With the keyboard: arrows go through lines and time, + and −
-// zoom, 0 shows everything, Enter opens a step.
-import { stateWord, stepWord } from "../language/state-words.ts";
+// A run on a time axis: one line per step with tries as bars, and retries, sleeps and waits as bands. Only visible lines
+// are rendered, so 10,000 steps cost as much as 20. The table of steps has the same content for screen readers. Arrow
+// keys move through lines and time, + and − zoom, 0 shows all, Enter opens a step.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
-import { duration } from "../kit/format.ts";
+import { duration, number } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { now } from "../data/page-clock.ts";
-import { t } from "../language/translation.ts";
 import {
   type Band,
   type BandKind,
@@ -25,16 +21,16 @@ import {
 const rowHeight = 28;
 
 export const bandWords: Readonly<Record<BandKind, string>> = {
-  run: t("ran"),
-  failed: t("failed"),
-  lost: t("lost with its worker"),
-  delay: t("delayed"),
-  wait: t("waited"),
-  backoff: t("until the next try"),
-  sleep: t("sleep"),
-  signal: t("wait for a signal"),
-  call: t("wait for a job"),
-  steps: t("ran and slept, in steps"),
+  run: "ran",
+  failed: "failed",
+  lost: "lost: its worker died",
+  delay: "delayed",
+  wait: "waited",
+  backoff: "until the next try",
+  sleep: "sleep",
+  signal: "wait for a signal",
+  call: "wait for a job",
+  steps: "ran and slept, in steps",
 };
 
 export function Waterfall({
@@ -45,7 +41,7 @@ export function Waterfall({
 }: {
   steps: readonly FlowStep[];
   endedAt: number | null;
-  /** The number of the step that is chosen, here or in another view. */
+  /** The sequence number of the chosen step, shared with the other views. */
   chosen: Signal<number | null>;
   open: (seq: number) => void;
 }) {
@@ -54,7 +50,7 @@ export function Waterfall({
   const brush = useSignal<{ from: number; to: number } | null>(null);
   const list = useRef<HTMLDivElement>(null);
   const area = useRef<HTMLDivElement>(null);
-  // While it runs, open bands grow by the second; once it is over nothing moves.
+  // Open bands of a live run grow every second.
   const at = endedAt ?? now.value;
   const tracks = useMemo(() => tracksOf(steps, at), [steps, at]);
   const whole = useMemo(() => rangeOf(tracks), [tracks]);
@@ -98,7 +94,7 @@ export function Waterfall({
     choice.value = steps[row]?.seq ?? null;
     show(row);
   };
-  // What is chosen elsewhere is brought into sight here.
+  // A step chosen in another view is scrolled into view.
   useEffect(() => {
     if (choice.value !== null) show(chosen);
   }, [choice.value]);
@@ -137,7 +133,7 @@ export function Waterfall({
               type="button"
               class="button quiet small icon"
               tabIndex={-1}
-              title={t("Zoom in (+)")}
+              title="Zoom in (+)"
               onClick={() => zoom({ factor: 0.5 })}
             >
               <Icon name="plus" size={12} />
@@ -146,7 +142,7 @@ export function Waterfall({
               type="button"
               class="button quiet small icon"
               tabIndex={-1}
-              title={t("Zoom out (−)")}
+              title="Zoom out (−)"
               onClick={() => zoom({ factor: 2 })}
             >
               <Icon name="minus" size={12} />
@@ -156,10 +152,10 @@ export function Waterfall({
                 type="button"
                 class="button quiet small"
                 tabIndex={-1}
-                title={t("Show everything (0)")}
+                title="Show everything (0)"
                 onClick={() => (view.value = null)}
               >
-                {t("All")}
+                All
               </button>
             )}
           </span>
@@ -167,7 +163,7 @@ export function Waterfall({
         <div
           class="ticks"
           ref={area}
-          title={t("Drag to zoom")}
+          title="Drag to zoom"
           onPointerDown={(event) => {
             event.currentTarget.setPointerCapture(event.pointerId);
             const ms = msAt(event);
@@ -208,7 +204,7 @@ export function Waterfall({
         ref={list}
         role="listbox"
         tabIndex={0}
-        aria-label={t("Waterfall of steps. The table of steps says the same.")}
+        aria-label="Waterfall of steps. The table of steps says the same."
         aria-activedescendant={tracks.length === 0 ? undefined : `track-${chosen}`}
         onKeyDown={(event) => {
           if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -239,7 +235,7 @@ export function Waterfall({
         {(["run", "failed", "backoff", "sleep", "signal", "call"] as const).map((kind) => (
           <span key={kind}>
             <i class={`band ${kind}`} />
-            {kind === "run" ? t("ran") : bandWords[kind]}
+            {kind === "run" ? "ran" : bandWords[kind]}
           </span>
         ))}
       </div>
@@ -261,7 +257,7 @@ function Line({
   index: number;
   count: number;
   chosen: boolean;
-  /** Somebody chose it: seen also while the keyboard is elsewhere. */
+  /** A chosen line stays marked without focus. */
   marked: boolean;
   start: number;
   x: (ms: number) => number;
@@ -281,8 +277,8 @@ function Line({
       onClick={open}
     >
       <span class="label clip" title={step.name}>
-        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : stepWord(step.kind)}</span>
-        {skewed && <span class="tag warn">{t("skew")}</span>}
+        <b>{step.name}</b> <span class="muted small">{step.kind === "step" ? "" : step.kind}</span>
+        {skewed && <span class="tag warn">skew</span>}
       </span>
       <span class="bands">
         {bands.map((band, i) => (
@@ -301,11 +297,11 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
   return (
     <i
       class={`band ${band.kind} ${band.open ? "open" : ""}`}
-      // A band is 3 px wide at least (style.css), and stays within its line.
+      // At least 3 px wide (waterfall.css), within its line.
       style={{ left: `min(${from}%, 100% - 3px)`, width: `${Math.min(100, right) - from}%` }}
       title={
         band.open
-          ? t("{what}, {time} so far", { what: bandWords[band.kind], time: duration(band.to - band.from) })
+          ? `${bandWords[band.kind]}, ${duration(band.to - band.from)} so far`
           : `${bandWords[band.kind]}, ${duration(band.to - band.from)}`
       }
     />
@@ -315,18 +311,6 @@ export function Bar({ band, x }: { band: Band; x: (ms: number) => number }) {
 function wordsOf({ step, bands }: Track, start: number): string {
   const first = bands[0]?.from ?? step.startedAt;
   const last = bands.at(-1)?.to ?? first;
-  const said = {
-    name: step.name,
-    kind: stepWord(step.kind),
-    state: stateWord(step.state),
-    tries: step.tries,
-    wait: duration(first - start),
-    took: duration(last - first),
-  };
-  return step.kind === "step" && step.tries > 1
-    ? t(
-        "{name}: {kind}, {state}, {tries, plural, one {# try} other {# tries}}, began after {wait}, took {took}",
-        said,
-      )
-    : t("{name}: {kind}, {state}, began after {wait}, took {took}", said);
+  const tries = step.kind === "step" && step.tries > 1 ? `, ${number(step.tries)} tries` : "";
+  return `${step.name}: ${step.kind}, ${step.state}${tries}, began after ${duration(first - start)}, took ${duration(last - first)}`;
 }

@@ -1,6 +1,5 @@
-// What happened when, as bands on a time axis: of a job's life, and of each step of a run. Pure: the moment is given.
-//
-// Instants come from the clocks of several machines: a band that would end before it begins is a point, and says so.
+// Bands on a time axis, for a job's life and for each step of a run. Pure: the time is passed in. Instants come from
+// several clocks: a band that would end before it begins becomes a point and says so.
 import type { FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 
 export type BandKind =
@@ -19,17 +18,17 @@ export interface Band {
   readonly kind: BandKind;
   readonly from: number;
   readonly to: number;
-  /** It is not over: its end is now, or when it is meant to be. */
+  /** Still open: it ends now, or when planned. */
   readonly open: boolean;
 }
 
 export interface Bands {
   readonly bands: readonly Band[];
-  /** Clocks that differ: something was to end before it began. */
+  /** Clocks differ: it would end before it began. */
   readonly skewed: boolean;
 }
 
-/** Clocks that are this near each other are alike. */
+/** Smaller differences between two clocks are ignored. */
 const alikeMs = 5;
 
 class Builder {
@@ -41,21 +40,21 @@ class Builder {
     this.bands.push({ kind, from, to: Math.max(from, to), open });
   }
 
-  /** A gap: nothing where there is none. */
+  /** A gap; none if it has no length. */
   gap(kind: BandKind, from: number, to: number, open = false): void {
     if (to < from - alikeMs) this.skewed = true;
     else if (to > from) this.bands.push({ kind, from, to, open });
   }
 }
 
-/** When a job was started first, as far as that is known: by its first attempt or its first step. */
+/** The first start of a job, by its first attempt or step, if known. */
 export function startOf(firstAttemptAt: number | null, firstStepAt: number | null): number {
   return Math.min(firstAttemptAt ?? Infinity, firstStepAt ?? Infinity);
 }
 
 /**
- * A job's life: delayed, waiting, running, waiting for its next attempt. Of attempts that nobody measured only the end is
- * known. `firstStepAt`: a run that slept in between was at work since then, though only its latest start is known.
+ * A job's life: delay, waiting, attempts, retry delays. An unmeasured attempt has only an end. `firstStepAt`: a run
+ * that slept has worked since then, though only its latest start is stored.
  */
 export function lifeOf(
   job: Pick<JobDetail, "createdAt" | "runAt" | "startedAt" | "endedAt" | "state" | "errors">,
@@ -83,14 +82,15 @@ export function lifeOf(
   let at = job.createdAt;
   const first = attempts[0];
   const started = first === undefined ? null : startOf(first.from, firstStepAt);
-  // The due time is that of the next or the latest attempt: a delay before the first is known only while there was one.
+  // The due time is that of the next or latest attempt. A delay before the first is known only while there was one
+  // attempt.
   const due = attempts.length <= 1 && firstStepAt === null ? job.runAt : null;
   if (due !== null && due > at) {
     life.gap("delay", at, due, started === null);
     at = due;
   }
   if (started === null && firstStepAt !== null) {
-    // A run that sleeps or waits: it has begun, and no attempt of it is under way or has failed.
+    // A run that sleeps or waits: it has begun, and no attempt runs or has failed.
     life.gap("wait", at, firstStepAt);
     life.gap("steps", Math.max(at, firstStepAt), job.endedAt ?? Math.max(now, at), job.endedAt === null);
     return life;
@@ -104,7 +104,7 @@ export function lifeOf(
   if (first !== undefined && started < first.from) life.gap("steps", started, first.from);
   for (const [i, attempt] of attempts.entries()) {
     const before = attempts[i - 1];
-    // What was lost is due at once: until its next attempt it waits for somebody to find it.
+    // A lost job is due at once and waits for its takeover.
     if (before !== undefined) life.gap(before.kind === "lost" ? "wait" : "backoff", before.to, attempt.from);
     life.add(attempt.kind, attempt.from, attempt.to, attempt.open);
   }
@@ -119,7 +119,7 @@ export interface Track extends Bands {
   readonly step: FlowStep;
 }
 
-/** `now`: this moment, or the end of a job that is over: what it left open ends there. */
+/** `now`: the current time, or the end of an ended job. */
 export function tracksOf(steps: readonly FlowStep[], now: number): Track[] {
   return steps.map((step) => {
     const track = new Builder();
@@ -171,7 +171,7 @@ function triesInto(step: FlowStep, now: number, track: Builder): void {
     track.gap("backoff", last.endedAt, step.until, true);
 }
 
-/** From the first instant of anything to the last. */
+/** From the earliest to the latest instant. */
 export function rangeOf(tracks: readonly Bands[]): { from: number; to: number } {
   let from = Infinity;
   let to = -Infinity;
@@ -204,7 +204,7 @@ const lengths = [
   ...[1, 2, 7, 14, 30, 90, 365].map((n) => n * days),
 ];
 
-/** Round distances from `start` that fall into the window, at most `most` of them. */
+/** At most `most` round distances from `start` within the window. */
 export function ticksOf(start: number, from: number, to: number, most = 6): number[] {
   const step =
     lengths.find((length) => (to - from) / length <= most) ?? Math.max(365 * days, (to - from) / most);
@@ -214,7 +214,7 @@ export function ticksOf(start: number, from: number, to: number, most = 6): numb
   return ticks;
 }
 
-/** A window of time, zoomed or moved, never outside of the whole and never shorter than a millisecond. */
+/** A zoomed window: within the whole, at least one millisecond long. */
 export function zoomed(
   view: { from: number; to: number },
   whole: { from: number; to: number },
@@ -226,7 +226,7 @@ export function zoomed(
   return { from, to: from + length };
 }
 
-/** Which rows of a list are in sight, with a few on either side. */
+/** Visible rows, with a few on either side. */
 export function rowsInSight(
   scrollTop: number,
   height: number,

@@ -218,9 +218,6 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
         select * from ${t.step} where job = n.id and seq = r.at and state = 'open' and kind <> 'undo' offset 0
       ) s on true
       where r.known > 0`,
-    stepOutline: `
-      select name, kind, label, place, given from ${t.step}
-      where job = :id::uuid and kind <> 'undo' order by seq, name limit :limit::int`,
     // The token is in no index (a claim would write an entry each time), so running jobs, which were due, are counted with the
     // ready ones and taken off: with `token is null` each entry cost a look at its row (1 M jobs, 253 levels: 140 ms).
     // Every level is counted to a hundred of each state; what has more shares the budget, and is counted on from the hundredth
@@ -362,15 +359,15 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
       )
       select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
-      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
-      values (${NOW}, :actor, :action, :target, :outcome, :details, :undoes::bigint) on conflict do nothing returning id`,
+      insert into ${t.audit} (at, actor, action, target, outcome, details)
+      values (${NOW}, :actor, :action, :target, :outcome, :details)`,
     dropAudit: `delete from ${t.audit} where at < ${NOW} - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
     listAudit: `
-      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from ${t.audit} a where a.id < :before::bigint order by a.id desc limit :limit::int`,
     // Beside each other in the index of targets, as `newestSlots`.
     auditOf: `
-      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from (
         select * from ${t.audit} where (target, id) < (:target, :before::bigint) order by target desc, id desc limit :limit::int
       ) a where a.target = :target`,

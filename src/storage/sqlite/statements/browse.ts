@@ -209,9 +209,6 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
       )
       select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
       from run r left join ${t.step} s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo'`,
-    stepOutline: `
-      select name, kind, label, place, given from ${t.step}
-      where job = :id and kind <> 'undo' order by seq, name limit :limit`,
     // Every level is counted to a hundred of each state; what has more shares the budget. A level's last entry says what there
     // is none of. What waits until a time is among what is due later, and is taken off; where there is more of it than is
     // counted, how much is left is not known. (A limit here may name no column: twice as many as are wanted are enough for any
@@ -304,14 +301,14 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
       )
       select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
     addAudit: `
-      insert into ${t.audit} (at, actor, action, target, outcome, details, undoes)
-      values (:now, :actor, :action, :target, :outcome, :details, :undoes) on conflict do nothing returning id`,
+      insert into ${t.audit} (at, actor, action, target, outcome, details)
+      values (:now, :actor, :action, :target, :outcome, :details)`,
     dropAudit: `delete from ${t.audit} where at < :now - 7776000000 and id < (select max(id) from ${t.audit}) returning id`,
     listAudit: `
-      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from ${t.audit} a where a.id < :before order by a.id desc limit :limit`,
     auditOf: `
-      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from ${t.audit} u where u.undoes = a.id) as undone_by
+      select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from ${t.audit} a where a.target = :target and a.id < :before order by a.id desc limit :limit`,
     health: `
       select sqlite_version() as version, p.page_count * s.page_size as size, f.freelist_count * s.page_size as free,

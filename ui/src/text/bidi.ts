@@ -1,5 +1,4 @@
-// Every text that the page renders shows characters that turn text around as escapes, in this one place; copies, downloads and
-// fields keep what is there.
+// Shows bidirectional control characters as escapes in all rendered text. Copies, downloads and fields keep them.
 import { type ComponentChildren, options, type VNode } from "preact";
 import { visible } from "./visible-characters.ts";
 
@@ -8,13 +7,13 @@ function shown(children: ComponentChildren): ComponentChildren {
   return Array.isArray(children) ? children.map(shown) : children;
 }
 
-/** From here on every text that an element has is shown so. */
+/** Installs the hook. */
 export function startBidi(): void {
   const hooks: { vnode?: (vnode: VNode) => void } = options;
   const before = hooks.vnode;
   hooks.vnode = (vnode) => {
     const { props, type } = vnode as VNode<{ children?: ComponentChildren }>;
-    // What a field holds is sent back.
+    // A field's value is sent back, so it stays unchanged.
     if (props.children !== undefined && type !== "textarea") props.children = shown(props.children);
     before?.(vnode);
   };
