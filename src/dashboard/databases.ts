@@ -67,7 +67,7 @@ export function checkDatabases(databases: Databases): ReadonlyMap<string, Dashbo
     entries.map(([name, given]) => {
       if (!nameShape.test(name))
         throw wrong(
-          `A database's name stands in its address: letters, digits, ".", "_" and "-", at most 64; got ${JSON.stringify(name.slice(0, 80))}.`,
+          `The name of a database is part of its address: letters, digits, ".", "_" and "-", at most 64; got ${JSON.stringify(name.slice(0, 80))}.`,
         );
       if (isClient(given)) return [name, { hf: given }];
       const options = checkOptions(
@@ -75,8 +75,7 @@ export function checkDatabases(databases: Databases): ReadonlyMap<string, Dashbo
         ["hf", "readOnly", "redact", "authorize", "label", "labelColor"],
         `database ${name}`,
       );
-      if (!isClient(options["hf"] as Holdfast))
-        throw wrong(`The database "${name}" needs a client, as \`hf\`.`);
+      if (!isClient(options["hf"] as Holdfast)) throw wrong(`The database "${name}" needs a client \`hf\`.`);
       return [name, options as unknown as DashboardDatabase];
     }),
   );
@@ -148,10 +147,10 @@ export function dashboardOfMany(
     // Which names there are is for those who are signed in.
     const who = await gate.identify(request, address);
     if (who instanceof Response) return secured(who);
-    if (who === null) throw new ApiError("UNAUTHORIZED", "Say who you are: Authorization: Bearer …");
+    if (who === null) throw new ApiError("UNAUTHORIZED", "Send a token: Authorization: Bearer …");
     throw new ApiError(
       "NOT_FOUND",
-      "There are several databases here, each below /db/ and its name. There is none at this address.",
+      "There is no database at this address. Each database is at /db/ and its name.",
     );
   }
 

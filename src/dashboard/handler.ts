@@ -142,7 +142,7 @@ export function dashboardWith(
     checkHost(request, hosts);
     const url = new URL(request.url);
     const below = pathBelow(url.pathname, basePath);
-    if (below === null) throw new ApiError("NOT_FOUND", "There is nothing here.");
+    if (below === null) throw new ApiError("NOT_FOUND", "There is no page at this address.");
     if (below.startsWith("api/")) return api(request, url, below, address);
     if (request.method !== "GET" && request.method !== "HEAD")
       throw new ApiError("METHOD_NOT_ALLOWED", "Only GET here.", { headers: { allow: "GET, HEAD" } });
@@ -161,7 +161,7 @@ export function dashboardWith(
         },
         request.headers,
       );
-    if (response === null) throw new ApiError("NOT_FOUND", "There is nothing here.");
+    if (response === null) throw new ApiError("NOT_FOUND", "There is no page at this address.");
     if (!gate.publicShell) {
       const who = await gate.identify(request, address);
       if (who instanceof Response) return secured(who);
@@ -184,7 +184,7 @@ export function dashboardWith(
     const who = probe ? NOBODY : await gate.identify(request, address);
     if (who instanceof Response) return secured(who);
     if (who === null)
-      throw new ApiError("UNAUTHORIZED", "Say who you are: Authorization: Bearer …", {
+      throw new ApiError("UNAUTHORIZED", "Send a token: Authorization: Bearer …", {
         headers: gate.publicShell ? { "www-authenticate": "Bearer" } : {},
       });
     if (matched === null) throw new ApiError("NOT_FOUND", "The API has no such address.");
@@ -200,7 +200,7 @@ export function dashboardWith(
         "READ_ONLY",
         given.readOnly === true
           ? "This dashboard is read-only."
-          : "The database can only be read from here: it is a standby, or this role may not write.",
+          : "The database is read-only: it is a standby, or the role may not write.",
       );
     const read = async () => {
       const query = readQuery(route.query, url.searchParams);
@@ -260,7 +260,7 @@ export function dashboardWith(
       throw new ApiError(
         "FORBIDDEN",
         who.permissions.has(permission)
-          ? `This needs the permission ${permission}, which you do not have for what it is about.`
+          ? `This needs the permission ${permission}, which you do not have for this object.`
           : `This needs the permission ${permission}, which you do not have.`,
       );
     };
@@ -344,7 +344,7 @@ export function dashboardWith(
       // It has happened; that the trail has a gap must be known to somebody.
       settings.logger.error(
         { error, actor: who.name, action, target, outcome },
-        "an action of the dashboard is missing on the audit trail",
+        "an action of the dashboard was not recorded in the audit trail",
       );
     }
   }
@@ -384,9 +384,9 @@ export function dashboardWith(
       if (error.code === "SCHEDULE_NOT_FOUND" || error.code === "JOB_NOT_FOUND")
         return errorResponse(new ApiError("NOT_FOUND", error.message, { code: error.code }));
       if (error.code === "CLOSED")
-        return errorResponse(new ApiError("UNAVAILABLE", "This server is closing. Try again."));
+        return errorResponse(new ApiError("UNAVAILABLE", "This server is shutting down. Try again."));
       if (error.code === "READ_ONLY")
-        return errorResponse(new ApiError("READ_ONLY", "The database takes no changes now."));
+        return errorResponse(new ApiError("READ_ONLY", "The database takes no writes now."));
     }
     const requestId = randomUUID();
     settings.logger.error({ error, requestId }, "a request to the dashboard failed");
@@ -398,7 +398,10 @@ export function dashboardWith(
         requestId,
       );
     return errorResponse(
-      new ApiError("INTERNAL", "Something went wrong here. The log has it under the request's id."),
+      new ApiError(
+        "INTERNAL",
+        "The server had an internal error. Its log has the cause under the request's id.",
+      ),
       requestId,
     );
   }
@@ -458,7 +461,7 @@ function decoded(segment: string): string {
   try {
     text = decodeURIComponent(segment);
   } catch {
-    throw new ApiError("BAD_REQUEST", "The address has a % that is no encoding.");
+    throw new ApiError("BAD_REQUEST", "The address has an invalid % encoding.");
   }
   if (text.includes("\0")) throw new ApiError("BAD_REQUEST", "The address has a NUL character.");
   return text;
@@ -480,7 +483,7 @@ function exactBody(text: string): Record<string, unknown> {
   try {
     return parseExact(text) as Record<string, unknown>;
   } catch {
-    throw new ApiError("BAD_REQUEST", "The body is nested too deep.");
+    throw new ApiError("BAD_REQUEST", "The body is nested too deeply.");
   }
 }
 

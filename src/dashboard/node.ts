@@ -43,7 +43,7 @@ async function run(
     request = toRequest(incoming, gone.signal);
   } catch {
     // A method or an address that no Request can have (TRACE, *).
-    const refused = errorResponse(new ApiError("BAD_REQUEST", "This is no request that is answered here."));
+    const refused = errorResponse(new ApiError("BAD_REQUEST", "The server does not answer this request."));
     outgoing.writeHead(refused.status, headersOf(refused)).end(await refused.text());
     return;
   }

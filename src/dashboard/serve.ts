@@ -97,7 +97,7 @@ export async function serve(
   if (!local && (auth === undefined || auth === "none"))
     throw new UsageError(
       "BAD_OPTION",
-      `The dashboard does not listen on ${host} without auth: everybody who can reach it could read and delete jobs. Give \`auth\`, or leave \`host\` at 127.0.0.1 and use a tunnel.`,
+      `The dashboard does not listen on ${host} without auth, because anyone who reaches it could read and delete jobs. Give \`auth\`, or keep \`host\` at 127.0.0.1 and use a tunnel.`,
       { details: { option: "auth" } },
     );
   const token = auth === undefined ? randomBytes(32).toString("base64url") : null;

@@ -70,7 +70,7 @@ export class Redactor {
 
   constructor(redact: Redact | undefined) {
     if (redact !== undefined && redact !== false && typeof redact !== "function" && !isKeys(redact))
-      throw new UsageError("BAD_OPTION", "redact must be an array of keys, a function, or false.", {
+      throw new UsageError("BAD_OPTION", "redact must be an array of keys, a function or false.", {
         details: { option: "redact" },
       });
     this.#off = redact === false;

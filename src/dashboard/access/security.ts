@@ -130,7 +130,7 @@ function checkToken(auth: unknown): string {
   throw new UsageError(
     "BAD_OPTION",
     token === undefined
-      ? "dashboard needs `auth`: a function that says who is asking, or { token }. Without it everybody who can reach the address could read and delete jobs."
+      ? "dashboard needs `auth`: a function that returns the user, or { token }. Without it, anyone who reaches the address could read and delete jobs."
       : "auth.token must be a string of at least 16 characters.",
     { details: { option: "auth" } },
   );
@@ -174,8 +174,7 @@ function digest(text: string): Buffer {
 export function checkHost(request: Request, hosts: readonly string[] | undefined): void {
   if (hosts === undefined) return;
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
-  if (!hosts.includes(host))
-    throw new ApiError("BAD_HOST", "This address is not served under that host name.");
+  if (!hosts.includes(host)) throw new ApiError("BAD_HOST", "This server does not answer to this host name.");
 }
 
 /**
@@ -205,7 +204,7 @@ export function checkOrigin(request: Request, origins: readonly string[], write:
   if (write && !request.headers.has("authorization") && !request.headers.has("x-holdfast"))
     throw new ApiError(
       "CROSS_SITE",
-      "Send the header x-holdfast: 1 with a change, so that no other site's page can make one.",
+      "Send the header x-holdfast: 1 with a change. It keeps pages of other sites from making changes.",
     );
 }
 

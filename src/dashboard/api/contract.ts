@@ -108,10 +108,7 @@ export const ErrorBody = object({
 export type ErrorBody = Infer<typeof ErrorBody>;
 
 /** A count up to a cap. */
-export const CappedCount = described(
-  "`more`: there are more, or there may be.",
-  object({ count: integer, more: flag }),
-);
+export const CappedCount = described("`more`: there may be more.", object({ count: integer, more: flag }));
 export type CappedCount = Infer<typeof CappedCount>;
 
 /** One of several databases of a dashboard. */
@@ -149,7 +146,7 @@ export const OpenApi = anyObject;
 export const Stream = described("text/event-stream.", text);
 
 export const Export = described(
-  "One job on each line, its input in it; with format=csv comma-separated values with a head.",
+  "One job per line, with its input; with format=csv, comma-separated values with a header.",
   text,
 );
 
@@ -349,7 +346,7 @@ export const JobDetail = object({
   workerVersions: list(integer),
   payloadHidden: flag,
   /** Where something was taken out of the input, from the top: [["user", "password"]]; [[]] is all of it. */
-  masked: described("Places in the input where something was taken out, from the top.", list(list(text))),
+  masked: described("Paths of redacted values in the input.", list(list(text))),
   why: object({ reason: text, text, until: maybe(instant) }),
 });
 export type JobDetail = Infer<typeof JobDetail>;
@@ -373,8 +370,8 @@ export const FilterJson = object(
     retrying: flag,
     search: text,
     attempt: described("`3`, `>3`, `<=3`, `3..5`.", text),
-    age: described("Since it was created: `>5m`, `<1h`.", text),
-    run: described("How long it ran, or runs: `>10s`.", text),
+    age: described("Time since its creation: `>5m`, `<1h`.", text),
+    run: described("Duration of its run: `>10s`.", text),
     ended: described("When it ended: `from..to`, in epoch milliseconds.", text),
     worker: described("The worker of its latest attempt, by name or id.", text),
     error: described("Text in its errors.", text),
@@ -983,7 +980,7 @@ export const LogList = object({
 });
 export type LogList = Infer<typeof LogList>;
 
-export const RunFile = described("A run's history for `holdfast check run.json`, redacted.", anyObject);
+export const RunFile = described("The history of a run for `holdfast check run.json`, redacted.", anyObject);
 
 /** Whether an input fits its kind's schema. */
 export const InputCheck = object({ checked: flag, issues: list(object({ path: text, message: text })) });
@@ -1117,17 +1114,17 @@ export const BatchList = object({
     object({
       id: text,
       createdAt: instant,
-      names: described("The kinds of its jobs, the first few.", list(text)),
+      names: described("The first few names of its jobs.", list(text)),
       /** How many jobs it had. */
       total: integer,
-      counted: described("Jobs that were looked at, the newest; the counts are of those.", integer),
-      cut: described("There are more than were looked at.", flag),
+      counted: described("Number of counted jobs, the newest ones.", integer),
+      cut: described("More jobs exist than were counted.", flag),
       done: integer,
       dead: integer,
       cancelled: integer,
-      open: described("Not ended; those that run are among them.", integer),
+      open: described("Jobs that have not ended, including running ones.", integer),
       running: integer,
-      gone: described("Not kept any more.", integer),
+      gone: described("No longer kept.", integer),
       /** When the first of them started, and when the last of them ended; null: not yet, or there are more than were looked at. */
       startedAt: maybe(instant),
       endedAt: maybe(instant),

@@ -63,16 +63,17 @@ function fieldsOf({ properties }: Pick<ObjectSchema, "properties">): Record<stri
 
 const errors: Readonly<Record<string, string>> = {
   "400": "The request is wrong; `field` says where.",
-  "401": "Nobody is signed in, or the token is wrong.",
-  "403": "Not allowed: the permission is missing, the dashboard is read-only, or another site asked.",
-  "404": "There is no such thing.",
-  "405": "The address is there, but not for this method.",
-  "409": "The job is not in a state that allows it.",
+  "401": "No user is signed in, or the token is wrong.",
+  "403":
+    "Not allowed: the permission is missing, the dashboard is read-only, or the request came from another site.",
+  "404": "Not found.",
+  "405": "The address does not support this method.",
+  "409": "The state of the job does not allow this.",
   "413": "The body is too large.",
   "415": "The body is not application/json.",
   "429": "Too many wrong tokens, streams or bulk actions.",
-  "500": "A fault of the server's; the log has it under `requestId`.",
-  "503": "The database does not answer, or not within 5 s.",
+  "500": "An internal error; the log has the cause under `requestId`.",
+  "503": "The database did not answer within 5 s.",
 };
 /** Of answers to requests that have no body. */
 const bodyless: readonly string[] = ["413", "415"];
@@ -138,7 +139,7 @@ function operation(route: Route): object {
         ? {}
         : { "202": { description: "Still running: see /operations/{id}.", ...answer(route.later) } }),
       ...(route.tagged === true
-        ? { "304": { description: "Nothing has changed since the answer with this `ETag`." } }
+        ? { "304": { description: "Not changed since the answer with this `ETag`." } }
         : {}),
       ...(route.probe === true ? { "503": { description: "No.", ...answer(route.answer) } } : {}),
       ...Object.fromEntries(

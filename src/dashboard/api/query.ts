@@ -161,7 +161,7 @@ export function insightFilter(filter: FilterJson): InsightFilter {
   for (const one of state ?? [])
     if (!JOB_STATES.includes(one)) throw bad("state", `must be one of ${JOB_STATES.join(", ")}.`);
   if (errorGroup !== undefined && !/^[0-9a-f]{16}$/.test(errorGroup))
-    throw bad("errorGroup", "must be what /errors gave as group.");
+    throw bad("errorGroup", "must be a `group` of /errors.");
   return defined({
     ids: ids?.map((id) => id.toLowerCase()).filter(isId),
     states: state,

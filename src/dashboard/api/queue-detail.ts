@@ -130,7 +130,7 @@ function obstacles(cluster: Cluster, line: QueueLine, facts: QueueFacts): Stands
     use === undefined ? null : queueShut(name, { ...use, readable: true }),
     ready.length === 0 ? null : lanesShut(facts.lanes),
     line.slots > 0 && line.running >= line.slots && ready.length > 0
-      ? { reason: "slots-taken", text: `All slots are taken: ${line.running} of ${line.slots} run.` }
+      ? { reason: "slots-taken", text: `All slots are in use: ${line.running} of ${line.slots}.` }
       : null,
     ready.length === 0 && facts.nextAt !== null ? nothingDue(facts.nextAt) : null,
   ];
@@ -146,12 +146,12 @@ function lanesShut(lanes: readonly LaneState[]): Standstill | null {
   const opens = shut.flatMap(({ until }) => until ?? []).sort((a, b) => a.getTime() - b.getTime());
   return {
     reason: first.reason,
-    text: `None of the ${count(shut.length, "lane")} with most jobs may start one: ${first.text.replace(/\.$/, "")}, and so on.`,
+    text: `None of the ${count(shut.length, "lane")} with most jobs may start a job: ${first.text.replace(/\.$/, "")}, and so on.`,
     until: opens[0] ?? null,
   };
 }
 
 function nothingDue(nextAt: number): Standstill {
   const until = new Date(nextAt);
-  return { reason: "nothing-due", text: `Nothing in it is due: the next job is at ${iso(until)}.`, until };
+  return { reason: "nothing-due", text: `No job is due. The next one is at ${iso(until)}.`, until };
 }

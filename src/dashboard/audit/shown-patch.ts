@@ -18,17 +18,14 @@ export function checkReads(patch: InputPatch, redactor: Redactor): void {
     if (redactor.byFunction && shifts(step))
       throw bad(
         `patch[${i}]`,
-        `may shift a redacted value of an array to another index. Use replace on the whole array.`,
+        `may move a redacted value of an array to another index. Replace the whole array instead.`,
       );
     if (step.op !== "copy" && step.op !== "move" && step.op !== "test") continue;
     const from = step.op === "test" ? step.path : (step.from ?? "");
     const probe = step.op === "test" ? step.value : "x";
     // What a function takes out may depend on the place, which copying changes.
     if (redactor.byFunction || isMasked(from, probe, redactor))
-      throw bad(
-        `patch[${i}]`,
-        `reads a value that is redacted here, which ${step.op} may not. Use add, replace or remove.`,
-      );
+      throw bad(`patch[${i}]`, `reads a redacted value. Use add, replace or remove instead of ${step.op}.`);
   }
 }
 

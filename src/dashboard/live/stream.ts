@@ -109,7 +109,7 @@ export class Stream {
     this.#forget();
     const news = new Set(followed.map(({ key }) => key).filter((key) => !this.#samplers.has(key)));
     if (this.#samplers.size + news.size > mostSamplers)
-      throw tooMany(`At most ${mostSamplers} topics are followed at once, by all viewers together.`);
+      throw tooMany(`All viewers together may follow at most ${mostSamplers} topics.`);
     let leave = (): void => {};
     const body = new ReadableStream<Uint8Array>(
       {
@@ -275,7 +275,7 @@ interface Known {
   readonly marks: ReadonlySet<string>;
 }
 
-const trouble = "The database does not answer. The stream goes on when it does.";
+const trouble = "The database does not answer. The stream continues when it does.";
 
 function digest(text: string, length: number): string {
   return createHash("sha256").update(text).digest("base64url").slice(0, length);

@@ -101,16 +101,15 @@ function topicOf(text: string): Topic {
       `has ${JSON.stringify(text.slice(0, 40))}, which is none of ${Object.keys(TOPICS).join(", ")}.`,
     );
   const kind: Kind = TOPICS[word];
-  if (kind.names === undefined && about !== null)
-    throw bad("topics", `has ${word}, which takes nothing behind a colon.`);
+  if (kind.names === undefined && about !== null) throw bad("topics", `has ${word}, which takes no name.`);
   if (kind.names !== undefined && (about === null || !/^[A-Za-z0-9._:-]{1,128}$/.test(about)))
-    throw bad("topics", `has ${word}, which needs to say which: ${word}:<${kind.names}>.`);
+    throw bad("topics", `has ${word}, which needs a name: ${word}:<${kind.names}>.`);
   if (asked !== null && (kind.filtered !== true || asked.length > longestFilter))
     throw bad(
       "topics",
       kind.filtered === true
-        ? `has ${word} with more than ${longestFilter} characters behind the question mark.`
-        : `has ${word}, which takes nothing behind a question mark.`,
+        ? `has ${word} with more than ${longestFilter} characters after the question mark.`
+        : `has ${word}, which takes no filter.`,
     );
   const which = kind.names === "id" ? (about?.toLowerCase() ?? null) : about;
   const route = routes.find(({ id }) => id === kind.route);

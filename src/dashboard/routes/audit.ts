@@ -29,7 +29,7 @@ export const auditRoutes: readonly Route[] = [
       const show = await filterShownTo(context);
       const { limit, before = null, target } = query;
       if (target !== undefined && (target === "" || target.length > mostTarget))
-        throw bad("target", `must be what an entry has as its target, up to ${mostTarget} characters.`);
+        throw bad("target", `must be the target of an entry, up to ${mostTarget} characters.`);
       const of = target === undefined ? {} : { target };
       const entries = await insight.audit({ limit: limit + 1, before, ...of });
       const page = entries.slice(0, limit);

@@ -14,7 +14,7 @@ export const batchesRoutes: readonly Route[] = [
     path: "/batches",
     id: "listBatches",
     summary:
-      "What hf.batch enqueued together, newest first, and how far each is. `state`: open (some of its jobs have not ended), ended, or failed (some ended dead or cancelled); then a page may be short and have more behind it. Its jobs: /jobs?batch=…",
+      "Batches of hf.batch with their progress, newest first. `state`: open (some jobs have not ended), ended, or failed (some ended dead or cancelled); a page may then be short and still have a next one. The jobs of a batch: /jobs?batch=…",
     permission: "view",
     about: about.all("jobs"),
     query: object({ limit: within(1, 200, 25) }, { state: oneOf("open", "ended", "failed"), cursor: text }),

@@ -30,7 +30,7 @@ export const bulkRoutes: readonly Route[] = [
     path: "/jobs/bulk",
     id: "bulk",
     summary:
-      "Acts on every job that matches, at a `rate` if one is given. With `dryRun: true` it says how many and shows some, and changes nothing.",
+      "Acts on every job that matches, at an optional `rate`. With `dryRun: true` it only counts the jobs and shows some.",
     permission: "view",
     about: about.jobsOfBody,
     write: true,
@@ -43,7 +43,7 @@ export const bulkRoutes: readonly Route[] = [
     method: "GET",
     path: "/operations",
     id: "listOperations",
-    summary: "Bulk actions on this database, whoever drives them, newest first: at most 100.",
+    summary: "Bulk actions on this database, in any process, newest first: at most 100.",
     permission: "view",
     about: about.all("operation"),
     answer: OperationList,
@@ -56,7 +56,7 @@ export const bulkRoutes: readonly Route[] = [
     method: "GET",
     path: "/operations/:id",
     id: "getOperation",
-    summary: "How far a bulk action has got.",
+    summary: "The progress of a bulk action.",
     permission: "view",
     about: about.operation,
     answer: Operation,
@@ -65,19 +65,19 @@ export const bulkRoutes: readonly Route[] = [
       return (await shownTo(context))(found(await operations.get(path["id"] ?? "")));
     },
   }),
-  steer("pause", "Pauses a bulk action after the chunk at hand, whoever drives it.", async (context, id) =>
+  steer("pause", "Pauses a bulk action after its current chunk, in any process.", async (context, id) =>
     found(await context.operations.pause(id, context.user.name)),
   ),
   steer(
     "resume",
-    "Goes on with a bulk action that is paused, has failed or stands still; this server drives it then.",
+    "Continues a paused, failed or stalled bulk action in this server.",
     async (context, id) => {
       if (context.operations.driven >= MOST_RUNNING) throw busy();
       const resumed = found(await context.operations.resume(id, context.user.name));
       return "now" in resumed ? resumed.now() : resumed;
     },
   ),
-  steer("stop", "Stops a bulk action after the chunk at hand; what it did stands.", async (context, id) =>
+  steer("stop", "Stops a bulk action after its current chunk. Completed changes stay.", async (context, id) =>
     found(await context.operations.stop(id, context.user.name)),
   ),
 ];
@@ -166,7 +166,7 @@ async function bulk(context: RouteContext<unknown, BulkAsked>): Promise<Response
   if (Object.keys(given).length === 0)
     throw bad(
       "filter",
-      'needs to say which jobs, such as { "state": ["dead"] }: empty would mean every job there is.',
+      'must not be empty, because it would match every job. Example: { "state": ["dead"] }.',
     );
   const until = Math.min(given.until ?? Infinity, (await context.store.now()) + 1);
   const shown: FilterJson = given.ids === undefined ? { ...given, until } : given;
@@ -206,7 +206,7 @@ async function bulk(context: RouteContext<unknown, BulkAsked>): Promise<Response
 /** @throws ApiError 400, UsageError */
 function changeOf(action: BulkVerb, change: EditJson | undefined): EditJson | null {
   if (action !== "edit") {
-    if (change !== undefined) throw bad("change", "goes with the action edit alone.");
+    if (change !== undefined) throw bad("change", "is for the action edit only.");
     return null;
   }
   if (change === undefined)
@@ -217,7 +217,7 @@ function changeOf(action: BulkVerb, change: EditJson | undefined): EditJson | nu
 /** @throws ApiError 400, UsageError */
 function patchOf(action: BulkVerb, value: unknown, redactor: Redactor): InputPatch | null {
   if (value === null) return null;
-  if (action !== "retry") throw bad("patch", "goes with the action retry alone.");
+  if (action !== "retry") throw bad("patch", "is for the action retry only.");
   const patch = checkPatch(value);
   checkReads(patch, redactor);
   return patch;
@@ -262,6 +262,6 @@ async function judge(
 }
 
 function found<T>(value: T | null): T {
-  if (value === null) throw new ApiError("NOT_FOUND", "There is no such thing here.");
+  if (value === null) throw new ApiError("NOT_FOUND", "Not found.");
   return value;
 }

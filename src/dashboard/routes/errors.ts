@@ -21,7 +21,7 @@ import { checkBy, checkTriageState, isGroup } from "../../operate/index.ts";
 const permission: Permission = "errors:triage";
 const NOTE = object({}, { note: maybe(text), link: maybe(text) });
 type Note = Infer<typeof NOTE>;
-const missing = "Nothing has failed so, or it is too long ago.";
+const missing = "There is no such failure group, or it was pruned.";
 
 export const errorsRoutes: readonly Route[] = [
   route({
@@ -29,7 +29,7 @@ export const errorsRoutes: readonly Route[] = [
     path: "/errors",
     id: "errorGroups",
     summary:
-      "Failures by cause, what wants attention first: jobs among the newest 50,000 that ended unhappily, and what workers counted.",
+      "Failure groups, regressed and open ones first: jobs among the newest 50,000 that ended unsuccessfully, and counts of the workers.",
     permission: "view",
     about: about.errorsOfQuery,
     query: object({}, { queue: texts, name: texts, state: texts }),
@@ -53,7 +53,7 @@ export const errorsRoutes: readonly Route[] = [
     path: "/failures",
     id: "failuresBy",
     summary:
-      "Attempts that failed, by kind, queue, worker, version or hour, as workers counted them since an instant (default: a day ago). Which worker is known of the last hour or two.",
+      "Failed attempts by kind, queue, worker, version or hour since an instant (default: a day ago). Workers are known for the last hour or two.",
     permission: "view",
     about: about.cluster,
     query: object({}, { by: text, since: instant }),
@@ -67,7 +67,7 @@ export const errorsRoutes: readonly Route[] = [
     method: "GET",
     path: "/errors/:group",
     id: "errorGroup",
-    summary: "One cause of failures: how often by the hour, in which queues, of which versions.",
+    summary: "One failure group: counts by the hour, queues, versions.",
     permission: "view",
     about: about.error,
     answer: ErrorGroupDetail,
@@ -81,33 +81,29 @@ export const errorsRoutes: readonly Route[] = [
   decision(
     "resolve",
     "resolved",
-    "It is mended: if it fails so again, it is `regressed`.",
+    "Marks a group as resolved. If the failure occurs again, the group is `regressed`.",
     NOTE,
     (context, group, options) => context.hf.errors.resolve(group, options),
   ),
   decision(
     "ignore",
     "ignored",
-    "It can wait: for good, `for` a while, `until` an instant, or until it has failed `count` times more.",
+    "Ignores a group: for good, `for` a time, `until` an instant, or until `count` further failures.",
     object({}, { ...WHILE, count: integer, note: maybe(text), link: maybe(text) }),
     (context, group, options) => {
       const { for: delay, until, count } = context.body;
       return context.hf.errors.ignore(group, { ...options, for: delay, until, count });
     },
   ),
-  decision(
-    "reopen",
-    "opened",
-    "It is neither mended nor to be ignored after all.",
-    NOTE,
-    (context, group, options) => context.hf.errors.reopen(group, options),
+  decision("reopen", "opened", "Reopens a group.", NOTE, (context, group, options) =>
+    context.hf.errors.reopen(group, options),
   ),
   change(
     {
       method: "PATCH",
       path: "/errors/:group",
       id: "noteError",
-      summary: "Sets a note or a link; null takes it away.",
+      summary: "Sets a note or a link; null removes it.",
       permission,
       about: about.error,
       body: NOTE,

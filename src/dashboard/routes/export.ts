@@ -46,7 +46,7 @@ export const exportRoutes: readonly Route[] = [
       if (under.length >= mostRunning || under.filter((one) => one === name).length >= mostOfOne)
         throw new ApiError(
           "TOO_MANY_REQUESTS",
-          `At most ${mostOfOne} exports of one person and ${mostRunning} in all at once. Wait for one to end.`,
+          `At most ${mostOfOne} exports of one user and ${mostRunning} in all may run at once. Wait for one to end.`,
           {
             headers: { "retry-after": "5" },
           },
@@ -156,7 +156,7 @@ async function lines(
           controller.enqueue(encoder.encode(chunk.value.toWellFormed()));
           const stalled = (): void => {
             end();
-            controller.error(new Error("Nobody read the export for 30 seconds."));
+            controller.error(new Error("The export was not read for 30 seconds."));
           };
           patience = clock.after(stalledMs, stalled, { unref: true });
           return;

@@ -63,7 +63,7 @@ export const jobsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs",
     id: "listJobs",
-    summary: "One page of jobs, newest first; with order=due the scheduled ones, next due first.",
+    summary: "One page of jobs, newest first; with order=due, scheduled jobs, next due first.",
     permission: "view",
     about: about.jobsOfQuery,
     query: object(
@@ -77,7 +77,7 @@ export const jobsRoutes: readonly Route[] = [
       const filter = await readFilter(context, given);
       const only = Object.keys(filter).filter((key) => !["states", "queues", "names"].includes(key));
       if (order === "due" && (only.length > 0 || filter.states?.join() !== "scheduled"))
-        throw bad("order", "due goes with state=scheduled, queue and name alone.");
+        throw bad("order", "due allows only state=scheduled, queue and name.");
       const page = await insight.browse(filter, { limit, cursor: cursorOf(cursor, order), order });
       const mayPayload = await context.may("view:payload");
       return { ...page, jobs: page.jobs.map((job) => jobLine(job, redactor, mayPayload)) };
@@ -88,7 +88,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs/count",
     id: "countJobs",
     summary:
-      "How many jobs match, in all and by state: exact up to 10,000 and as far as was looked, then `more`.",
+      "The number of jobs that match, in all and by state: exact up to 10,000 and within the search's bound, then `more`.",
     permission: "view",
     about: about.jobsOfQuery,
     query: FilterJson,
@@ -164,7 +164,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs",
     id: "enqueue",
     summary:
-      "Enqueues a job by name; where this process has its definition, as that says: its schema is asked, its key and lane are computed.",
+      "Enqueues a job by name. If this process has its definition, the input is checked, and key and lane are computed.",
     permission: "jobs:enqueue",
     about: about.enqueued,
     write: true,
@@ -178,7 +178,7 @@ export const jobsRoutes: readonly Route[] = [
         priority: integer,
         attempts: integer,
         timeout: duration,
-        deadline: described("Not started after so long: cancelled.", duration),
+        deadline: described("Cancelled if not started by then.", duration),
         key: text,
         lane: text,
         context: text,
@@ -204,7 +204,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs/:id",
     id: "getJob",
     summary:
-      "Everything of one job, and why it is where it is. With `without=input,output` without one or both of these, which may be large: their tags say whether they have changed.",
+      "One job, and the reason for its state. `without=input,output` omits one or both of these large values; their tags tell whether they have changed.",
     permission: "view",
     about: about.job,
     query: object({}, { without: list(oneOf("input", "output")) }),
@@ -230,7 +230,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs/:id/check",
     id: "checkInput",
     summary:
-      "Whether a job's input fits the schema of its kind, where this process has the definition. It says what does not.",
+      "Whether the input of a job fits the schema of its definition, if this process has it, with the problems.",
     permission: "view:payload",
     about: about.job,
     answer: InputCheck,
@@ -254,14 +254,14 @@ export const jobsRoutes: readonly Route[] = [
   jobAction(
     "pause",
     "jobs:pause",
-    "Holds a job until it is resumed; a run stops before its next step.",
+    "Pauses a job until it is resumed; a run stops before its next step.",
     (hf, id) => hf.jobs.pause(id),
   ),
-  jobAction("resume", "jobs:pause", "Lets a paused job go on.", (hf, id) => hf.jobs.resume(id)),
+  jobAction("resume", "jobs:pause", "Resumes a paused job.", (hf, id) => hf.jobs.resume(id)),
   jobAction(
     "terminate",
     "jobs:terminate",
-    "Ends a job now, without waiting for its handler and without undoing its steps.",
+    "Ends a job now, without waiting for its handler and without compensation.",
     (hf, id) => hf.jobs.terminate(id),
   ),
   jobAction("cancel", "jobs:cancel", "Cancels a job; a running one is asked to stop.", (hf, id) =>
@@ -283,7 +283,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/jobs/:id",
     id: "editJob",
     summary:
-      "Puts a job that has not started to another time, queue or priority; a dead one into another queue, where it stays dead.",
+      "Changes time, queue or priority of a job that has not started. A dead job moves to another queue and stays dead.",
     permission: "jobs:edit",
     about: about.job,
     write: true,
@@ -300,7 +300,7 @@ export const jobsRoutes: readonly Route[] = [
     path: "/signals",
     id: "signal",
     summary:
-      "Sends a signal to whatever job waits for it. Where this process has the definitions of those that wait, the data must be what they declare.",
+      "Sends a signal to the job that waits for it. The data must fit the definitions of waiting jobs, if this process has them.",
     permission: "flows:signal",
     about: about.signal,
     write: true,
@@ -373,16 +373,16 @@ async function withoutHidden(
 }
 
 const conflicts: Readonly<Record<string, string>> = {
-  superseded: "Another job has its unique key now, so it cannot run beside it.",
-  not_ended: "It has not ended, so there is nothing to retry.",
-  ended: "It has ended already.",
-  not_paused: "It is not paused.",
-  running: "It runs: its holder has it, and nobody else may change it.",
-  waiting: "It sleeps or waits, and says itself when it goes on. Its queue and priority can be changed.",
-  past_deadline: "It must start by an earlier instant, and would be cancelled instead of run.",
-  keyed: "It is unique within its queue, so it cannot leave it.",
+  superseded: "Another job holds its unique key.",
+  not_ended: "The job has not ended, so it cannot be retried.",
+  ended: "The job has already ended.",
+  not_paused: "The job is not paused.",
+  running: "The job is running, so it cannot be changed.",
+  waiting: "The run sleeps or waits, and sets its own time. Its queue and priority can be changed.",
+  past_deadline: "The job has an earlier deadline and would be cancelled.",
+  keyed: "The key of the job is unique within its queue, so the job cannot leave it.",
   not_scheduled:
-    "It is not scheduled: it is due already, runs, waits for something else than time, or has ended.",
+    "The job is not scheduled: it is due, running, waiting for something other than time, or ended.",
 };
 
 async function act(
@@ -408,7 +408,7 @@ async function misfits(schema: StandardSchemaV1, input: string): Promise<InputCh
   } catch (error) {
     const issues = error instanceof UsageError ? error.details["issues"] : null;
     if (Array.isArray(issues)) return issues as InputCheck["issues"];
-    return [{ path: "", message: "It could not be checked: the schema threw." }];
+    return [{ path: "", message: "The input could not be checked, because the schema threw." }];
   }
 }
 
@@ -426,7 +426,7 @@ export function idOf(path: Readonly<Record<string, string>>): string {
 export function noJob(id: string): ApiError {
   const why =
     isId(id) || idPart(id) === null
-      ? "it never existed, was deleted, or its retention has passed."
-      : `that is a part of one. GET /jobs/matching?id=${id} finds whose.`;
+      ? "it never existed, or was deleted or pruned."
+      : `this is a part of an id. GET /jobs/matching?id=${id} finds the jobs.`;
   return new ApiError("NOT_FOUND", `No job has the id ${id.slice(0, 60)}: ${why}`);
 }

@@ -13,7 +13,7 @@ export const kindsRoutes: readonly Route[] = [
     method: "GET",
     path: "/kinds",
     id: "listKinds",
-    summary: "Kinds that workers have registered, or that this process has the definition of.",
+    summary: "Job names that workers have registered, or that this process defines.",
     permission: "view",
     about: about.all("kind"),
     answer: KindList,
@@ -27,8 +27,7 @@ export const kindsRoutes: readonly Route[] = [
     method: "GET",
     path: "/kinds/:name",
     id: "getKind",
-    summary:
-      "What is known of a kind: where its jobs go, what must be given, and the schemas of its input and of the signals that it waits for.",
+    summary: "One job name: its queue, required options, and the schemas of its input and signals.",
     permission: "view",
     about: about.kind,
     answer: KindDetail,

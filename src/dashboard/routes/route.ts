@@ -133,7 +133,7 @@ export function change<B extends ObjectSchema>(
   },
   [action, outcome]: readonly [action: string, outcome: string],
   run: (context: RouteContext<unknown, Infer<B>>, name: string) => Promise<unknown>,
-  missing = "There is no such thing here.",
+  missing = "Not found.",
 ): Route {
   const segments = [...declared.path.matchAll(/:(\w+)/g)].map(([, segment]) => segment ?? "");
   return route({

@@ -31,7 +31,7 @@ export const runsRoutes: readonly Route[] = [
     path: "/jobs/:id/fork",
     id: "forkJob",
     summary:
-      "Runs an ended workflow again from one of its steps, as a new job that takes over what was done before it.",
+      "Runs an ended workflow again from one of its steps, as a new job that keeps the results of earlier steps.",
     permission: "jobs:retry",
     about: about.job,
     write: true,
@@ -48,8 +48,7 @@ export const runsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs/:id/history",
     id: "jobHistory",
-    summary:
-      "Attempts, steps, signals, children and the graph of a job. Steps come in pages, the newest first.",
+    summary: "Attempts, steps, signals, children and the graph of a job. Steps come in pages, newest first.",
     permission: "view",
     about: about.job,
     query: object({ before: within(0, lastSeq, lastSeq), limit: within(1, mostSteps, 500) }),
@@ -114,7 +113,7 @@ export const runsRoutes: readonly Route[] = [
     path: "/runs",
     id: "listRuns",
     summary:
-      "Workflow runs, newest first: jobs that remember steps, what each is at and how far it is. With `at` (milliseconds) those at one step for longer; a sleep that is not over does not count.",
+      "Workflow runs with their current step and progress, newest first. With `at` (milliseconds), those at one step for longer; a sleep that has not ended does not count.",
     permission: "view",
     about: about.jobsOfQuery,
     query: object(
@@ -147,7 +146,7 @@ export const runsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs/:id/run.json",
     id: "runFile",
-    summary: "A run's history as a file that `holdfast check` replays, with secrets taken out.",
+    summary: "The history of a run as a file for `holdfast check`, redacted.",
     permission: "jobs:export",
     about: about.job,
     answer: RunFile,
@@ -173,7 +172,7 @@ export const runsRoutes: readonly Route[] = [
     method: "GET",
     path: "/jobs/:id/log",
     id: "jobLog",
-    summary: "What a job's handler said with ctx.log, where it is kept: oldest first, the newest page first.",
+    summary: "The stored ctx.log lines of a job: oldest first, the newest page first.",
     permission: "view:payload",
     about: about.job,
     query: object(

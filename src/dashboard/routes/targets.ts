@@ -235,7 +235,7 @@ export async function waitingFor(
 function tooMany(): ApiError {
   return new ApiError(
     "BAD_REQUEST",
-    `This names too many queues and kinds at once: at most ${mostAsked} can be decided about.`,
+    `This names too many queues and job names: at most ${mostAsked} are allowed.`,
     { field: "filter" },
   );
 }
