@@ -4221,11 +4221,6 @@ from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.bool[]) as n (id
 ) s on true
 where r.known > 0;
 
--- stepOutline
--- with id, limit
-select name, kind, label, place, given from "holdfast"."step"
-where job = $1::pg_catalog.uuid and kind <> 'undo' order by seq, name limit $2::int;
-
 -- tallyLines
 -- with now, begins.queue, begins.name, begins.at, queues, names, cap, budget
 with recursive clock (now) as materialized (select coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
@@ -4443,10 +4438,9 @@ select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as 
     "holdfast"."line" l on l.id = c.line;
 
 -- addAudit
--- with now, actor, action, target, outcome, details, undoes
-insert into "holdfast"."audit" (at, actor, action, target, outcome, details, undoes)
-values (coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), $2, $3, $4, $5, $6,
-    $7::bigint) on conflict do nothing returning id;
+-- with now, actor, action, target, outcome, details
+insert into "holdfast"."audit" (at, actor, action, target, outcome, details)
+values (coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), $2, $3, $4, $5, $6);
 
 -- dropAudit
 -- with now
@@ -4455,14 +4449,12 @@ delete from "holdfast"."audit" where at < coalesce($1::bigint, (extract(epoch fr
 
 -- listAudit
 -- with before, limit
-select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from "holdfast"."audit" u
-    where u.undoes = a.id) as undone_by
+select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
 from "holdfast"."audit" a where a.id < $1::bigint order by a.id desc limit $2::int;
 
 -- auditOf
 -- with target, before, limit
-select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from "holdfast"."audit" u
-    where u.undoes = a.id) as undone_by
+select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
 from (
   select * from "holdfast"."audit" where (target, id) < ($1, $2::bigint) order by target desc, id desc limit $3::int
 ) a where a.target = $1;

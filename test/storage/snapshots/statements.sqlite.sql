@@ -3974,11 +3974,6 @@ with run as (
 select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
 from run r left join "holdfast_step" s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo';
 
--- stepOutline
--- with id, limit
-select name, kind, label, place, given from "holdfast_step"
-where job = ? and kind <> 'undo' order by seq, name limit ?;
-
 -- tallyLines
 -- with queues, queues, names, names, now, now, now, now, now, now, cap, budget, now, now, now, now, now, now, now, now,
 --     queues, queues, names, names
@@ -4139,9 +4134,9 @@ select l.queue, l.name, c.error_group, c.n, (select known.id from "holdfast_job"
     sample, null as first_at, null as last_at from counted c join "holdfast_line" l on l.id = c.line;
 
 -- addAudit
--- with now, actor, action, target, outcome, details, undoes
-insert into "holdfast_audit" (at, actor, action, target, outcome, details, undoes)
-values (?, ?, ?, ?, ?, ?, ?) on conflict do nothing returning id;
+-- with now, actor, action, target, outcome, details
+insert into "holdfast_audit" (at, actor, action, target, outcome, details)
+values (?, ?, ?, ?, ?, ?);
 
 -- dropAudit
 -- with now
@@ -4149,14 +4144,12 @@ delete from "holdfast_audit" where at < ? - 7776000000 and id < (select max(id) 
 
 -- listAudit
 -- with before, limit
-select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from "holdfast_audit" u
-    where u.undoes = a.id) as undone_by
+select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
 from "holdfast_audit" a where a.id < ? order by a.id desc limit ?;
 
 -- auditOf
 -- with target, before, limit
-select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details, a.undoes, (select u.id from "holdfast_audit" u
-    where u.undoes = a.id) as undone_by
+select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
 from "holdfast_audit" a where a.target = ? and a.id < ? order by a.id desc limit ?;
 
 -- health
