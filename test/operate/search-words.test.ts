@@ -113,8 +113,8 @@ describe("words", () => {
       problem: null,
     });
     for (const [typed, said] of [
-      ["state:dead since:30x", /^since: takes how long ago .* not 30x/],
-      ["until:tomorrow", /^until: takes/],
+      ["state:dead since:30x", /^since: expected how long ago .* got 30x/],
+      ["until:tomorrow", /^until: expected/],
       ["ended:>2h", /^ended: takes/],
       ["id:7", /^id: takes an id, or 4 digits/],
       ["queu:mail", /^There is no word queu:\. Did you mean queue:\?$/],
