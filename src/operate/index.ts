@@ -27,6 +27,7 @@ export { localSlots } from "../schedules/upcoming.ts";
 export type { BudgetRow, OverrideRow, QueueUse } from "../limits/store.ts";
 export { shareOfTotal } from "../limits/rules/fairness.ts";
 export { NO_SETTINGS } from "../limits/rules/no-settings.ts";
+export { counted, MOST_COUNTED } from "../limits/queue-counts.ts";
 export { isQuiet, takesJobs } from "../limits/serving.ts";
 
 // Measurements and failures.

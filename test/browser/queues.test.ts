@@ -143,7 +143,7 @@ describe("queues", () => {
     await panel.getByText("code", { exact: true }).first().waitFor();
     await panel.getByText("set by hand", { exact: true }).waitFor();
     await panel.getByRole("img", { name: "Rate: 0 of 10" }).waitFor();
-    await page.getByText(/^Nothing in it is due: the next job is at .* \(in (1|2) h/).waitFor();
+    await page.getByText(/^No job is due. The next one is at .* \(in (1|2) h/).waitFor();
     await accessible(page);
   });
 

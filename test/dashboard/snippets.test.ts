@@ -73,7 +73,7 @@ describe("[K3] a job as text", () => {
     const text = curlSnippet(job(), { ...here, auth: "page" });
     expect(text).toContain("-H 'x-holdfast: 1'");
     expect(text).not.toContain("Bearer");
-    expect(text.split("\n")[0]).toMatch(/^# This dashboard is behind a sign-in of its own/);
+    expect(text.split("\n")[0]).toMatch(/^# This dashboard has its own sign-in/);
   });
 
   test("a program keeps digits, and takes no key for something else", () => {

@@ -25,7 +25,7 @@ onPostgres((target) => {
     expect((await get<JobList>("/jobs")).body.jobs).toHaveLength(1);
     const refused = await send("POST", "/jobs", { name: "plain", input: 2 }, { "x-holdfast": "1" });
     expect([refused.status, code(refused)]).toEqual([403, "READ_ONLY"]);
-    expect(JSON.stringify(refused.body)).toContain("this role may not write");
+    expect(JSON.stringify(refused.body)).toContain("the role may not write");
     expect((await over(owner).get<Me>("/me")).body.readOnly).toBe(false);
     await hf.close();
   });

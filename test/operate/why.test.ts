@@ -316,7 +316,7 @@ onEveryStore((target) => {
     expect(await page()).toEqual([
       {
         reason: "nothing-due",
-        text: `Nothing in it is due: the next job is at ${due.toISOString()}.`,
+        text: `No job is due. The next one is at ${due.toISOString()}.`,
         until: due.getTime(),
       },
     ]);
@@ -355,7 +355,7 @@ onEveryStore((target) => {
       unserved,
       {
         reason: "lane-paused",
-        text: 'None of the 2 lanes with most jobs may start one: Lane "tenant-1" of queue "default" is paused, and so on.',
+        text: 'None of the 2 lanes with most jobs may start a job: Lane "tenant-1" of queue "default" is paused, and so on.',
         until: null,
       },
     ]);

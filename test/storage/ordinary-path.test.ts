@@ -9,6 +9,7 @@ import { postgresTables } from "../../src/storage/postgres/driver.ts";
 import { qualified } from "../../src/storage/postgres/search-path.ts";
 import { statements } from "../../src/storage/postgres/statements/jobs.ts";
 import { parse, type StatementName, STATEMENTS } from "../../src/storage/catalogue.ts";
+import { textsOf } from "./explain.ts";
 import { onPostgres } from "../support/stores.ts";
 
 const TYPES = ["int2", "int4", "int8", "text", "uuid", "bool", "float8", "json", "numeric"];
@@ -86,7 +87,7 @@ onPostgres((target) => {
     });
 
     const catalogue = statements(postgresTables("holdfast"));
-    const all = Object.values(catalogue).flat().join("\n");
+    const all = Object.values(catalogue).flatMap(textsOf).join("\n");
     const functions = new Set([...all.matchAll(/(?<![\w."])([a-z_0-9]+)\(/g)].map(([, name]) => name!));
     const operators = new Set(
       [...all.matchAll(/ (\|\||<@|@>|->>|->|#>>|#>|\^|&|<<|\+|-|\*|\/|%|=|<>|<=|>=|<|>|~) /g)].map(
@@ -98,7 +99,7 @@ onPostgres((target) => {
 
     const taken: string[] = [];
     for (const name of Object.keys(STATEMENTS) as StatementName[]) {
-      const text = numbered([catalogue[name]].flat().join(""));
+      const text = numbered(textsOf(catalogue[name]).join(""));
       await client.query("begin");
       await client.query(`prepare it as ${text}`);
       const { rows: prepared } = await client.query<{ types: string }>(

@@ -40,7 +40,7 @@ test("[N4] only what replays the same way is taken over: machines, undone runs, 
     [[record, b], "c", /has no step "c"/],
     [[{ ...record, state: "open" }, b], "b", /"a", which started before "b", had not finished/],
     [[{ ...record, name: "$machine", kind: "machine" }], "a", /machine/],
-    [[record, b, { ...record, name: "$undo", seq: 2, kind: "undo" }], "b", /were undone/],
+    [[record, b, { ...record, name: "$undo", seq: 2, kind: "undo" }], "b", /were compensated/],
     [[{ ...slept, wakeAt: 101 }, b], "b", /had not finished/],
     [[{ ...record, kind: "version" }, b], "a", /is a version mark/],
   ];

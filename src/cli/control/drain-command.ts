@@ -12,7 +12,7 @@ import { durationMs } from "../../values/duration.ts";
 import type { Command } from "../command.ts";
 import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
-import { counted, MOST_COUNTED } from "../../limits/queue-counts.ts";
+import { counted, MOST_COUNTED } from "../../operate/index.ts";
 import { noteUnknown } from "../served.ts";
 import { clipped, oneLine } from "../text.ts";
 

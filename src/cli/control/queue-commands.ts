@@ -4,7 +4,7 @@ import type { QueueOptions, QueueState } from "../../index.ts";
 import type { Command } from "../command.ts";
 import { acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
-import { counted, MOST_COUNTED } from "../../limits/queue-counts.ts";
+import { counted, MOST_COUNTED } from "../../operate/index.ts";
 import { rateOf } from "../rate.ts";
 import { type ShownQueue, withDead } from "../monitor/dead-counts.ts";
 import { noteUnknown } from "../served.ts";
