@@ -56,7 +56,7 @@ export interface Client {
   /** One job with a unique key, where the system has that. */
   addUnique?(job: Payload, key: string): Promise<unknown>;
   /** Durable steps, where the system has them: runs of so many steps, each of which does nothing. In this process. */
-  flows?(): Promise<Flows>;
+  workflows?(): Promise<Workflows>;
   /** One job inside a transaction of the user's that also writes a row of the table `business (n int)`. */
   addInTransaction?(job: Payload): Promise<unknown>;
   /** Sets a limit of the first queue over the cluster, where the system has that. */
@@ -65,7 +65,7 @@ export interface Client {
 }
 
 /** Runs made of durable steps. */
-export interface Flows {
+export interface Workflows {
   /** So many runs side by side, each of so many steps one after the other; resolves when all are recorded as ended. */
   run(runs: number, steps: number): Promise<void>;
   /**

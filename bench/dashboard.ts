@@ -111,13 +111,13 @@ async function fill(): Promise<void> {
        case when ${kind} = 99 then 'tenant-' || (g.n / 100) % 2000 end from ${series(jobs)}`,
   );
   await run(
-    `insert into ${t("history")} (${key}, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, errors, error_group, output)
+    `insert into ${t("history")} (${key}, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, errors, failure_group, output)
      select ${place}, ${line}, 0, case when ${kind} < 60 then 'done' when ${kind} < 65 then 'dead' else 'cancelled' end, 1, 0, 0, ${at}, ${at} + 5, ${at} + 20,
        case when ${where(60, 65)} then ${failed} end, case when ${where(60, 65)} then ${cause} end, case when ${kind} < 60 then '{"ok":true}' end
      from ${series(jobs)} where ${kind} < 67`,
   );
   await run(
-    `insert into ${t("ready")} (${key}, line, rank, run_at, attempt, errors, error_group, lane)
+    `insert into ${t("ready")} (${key}, line, rank, run_at, attempt, errors, failure_group, lane)
      select ${place}, case when ${kind} = 99 then ${laned} else ${line} end, -(g.n % 3), case when ${where(67, 87)} or ${kind} = 99 then ${at} when ${where(87, 97)} then ${now + 2 * hourMs} + g.n else 9007199254740991 end,
        case when ${where(95, 97)} then 1 else 0 end, case when ${where(95, 97)} then ${failed} end, case when ${where(95, 97)} then ${cause} end,
        case when ${kind} = 99 then 1 + (g.n / 100) % 2000 end from ${series(jobs)} where ${kind} >= 67`,
@@ -139,10 +139,10 @@ async function fill(): Promise<void> {
      from ${series(10_080)}, ${series(21, "q")}`,
   );
   await run(
-    `insert into ${t("error_group")} (id, name, first_at, last_at, sample, message) select ${hex("g.n + 4096", 16)}, 'kind-' || (g.n % 4), ${now - dayMs}, ${now - minuteMs}, null, '"connect ECONNREFUSED"' from ${series(60)}`,
+    `insert into ${t("failure_group")} (id, name, first_at, last_at, sample, message) select ${hex("g.n + 4096", 16)}, 'kind-' || (g.n % 4), ${now - dayMs}, ${now - minuteMs}, null, '"connect ECONNREFUSED"' from ${series(60)}`,
   );
   const failure = (count: number, worker: string, step: number, until: number): string =>
-    `insert into ${t("failure")} (error_group, at, queue, version, worker, n) select ${hex("c.n + 4096", 16)}, ${until} - (g.n + 1) * ${step}, 'team-0.queue-' || (c.n % 5), 1, '${worker}', 2 from ${series(count)}, ${series(60, "c")}`;
+    `insert into ${t("failure")} (failure_group, at, queue, version, worker, n) select ${hex("c.n + 4096", 16)}, ${until} - (g.n + 1) * ${step}, 'team-0.queue-' || (c.n % 5), 1, '${worker}', 2 from ${series(count)}, ${series(60, "c")}`;
   await run(failure(168, "", hourMs, now - (now % hourMs)));
   for (const worker of ["w-1", "w-2", "w-3"]) await run(failure(45, worker, minuteMs, m));
   await run(
@@ -183,9 +183,9 @@ async function measure(client: Holdfast): Promise<void> {
       for (let i = 0; i < 500; i += 1) await ctx.step(`step-${i}`, () => ({ i }));
     },
   });
-  const { id: flow } = await client.enqueue(walk, null);
+  const { id: workflow } = await client.enqueue(walk, null);
   const worker = client.work([noop, walk], { queues: { idle: 4 } });
-  await client.result(flow, { timeout: "2m" });
+  await client.result(workflow, { timeout: "2m" });
   const leases = await client.lease({ queues: ["team-0.queue-2"], limit: 200, for: "1h" });
   const handler = dashboard(client, { auth: { token } });
   const get = async (address: string): Promise<unknown> => {
@@ -209,9 +209,9 @@ async function measure(client: Holdfast): Promise<void> {
       "/jobs?retrying=true",
       "/jobs?name=kind-3",
       "/jobs?lane=tenant-77",
-      `/jobs?workflow=${flow}`,
+      `/jobs?workflow=${workflow}`,
       `/jobs?trace=${"4b".repeat(16)}`,
-      `/jobs?errorGroup=${groups[0]?.group}`,
+      `/jobs?failureGroup=${groups[0]?.group}`,
       `/jobs?since=${Date.now() - hourMs}`,
       "/jobs?search=ECONNREFUSED&state=dead",
       "/jobs?search=nothing-like-it",
@@ -221,9 +221,9 @@ async function measure(client: Holdfast): Promise<void> {
       "/jobs/count?state=dead",
       "/jobs/count?queue=team-0.queue-1",
       "/jobs/count?lane=tenant-77",
-      `/jobs/count?workflow=${flow}`,
+      `/jobs/count?workflow=${workflow}`,
       "/jobs/count?search=c-77",
-      `/jobs/count?errorGroup=${groups[0]?.group}`,
+      `/jobs/count?failureGroup=${groups[0]?.group}`,
     ],
     "/jobs/facets": [
       "/jobs/facets",
@@ -231,13 +231,13 @@ async function measure(client: Holdfast): Promise<void> {
       "/jobs/facets?queue=team-0.queue-1&name=kind-1",
       "/jobs/facets?lane=tenant-77",
       "/jobs/facets?search=c-77",
-      `/jobs/facets?errorGroup=${groups[0]?.group}`,
+      `/jobs/facets?failureGroup=${groups[0]?.group}`,
       `/jobs/facets?since=${Date.now() - hourMs}`,
     ],
     "/jobs/:id": [`/jobs/${dead.jobs[0]?.id}`, `/jobs/${leases[0]?.id}`],
-    "/jobs/:id/history": [`/jobs/${flow}/history`],
-    "/jobs/:id/run.json": [`/jobs/${flow}/run.json`],
-    "/jobs/:id/log": [`/jobs/${flow}/log`],
+    "/jobs/:id/history": [`/jobs/${workflow}/history`],
+    "/jobs/:id/run.json": [`/jobs/${workflow}/run.json`],
+    "/jobs/:id/log": [`/jobs/${workflow}/log`],
     "/jobs/:id/expected": [`/jobs/${leases[0]?.id}/expected`],
     "/jobs/:id/check": [`/jobs/${dead.jobs[0]?.id}/check`],
     "/jobs/matching": [
@@ -246,10 +246,10 @@ async function measure(client: Holdfast): Promise<void> {
     ],
     "/errors/:group/clues": [`/errors/${groups[0]?.group}/clues`],
     "/schedules/preview": ["/schedules/preview?cron=0%209%20*%20*%201-5"],
-    "/kinds/:name": ["/kinds/kind-1"],
+    "/definitions/:name": ["/definitions/kind-1"],
     "/errors": ["/errors", "/errors?queue=team-0.queue-1", "/errors?name=kind-1&state=open"],
     "/errors/:group": [`/errors/${groups[0]?.group}`],
-    "/failures": ["kind", "queue", "worker", "version", "hour"].map((by) => `/failures?by=${by}`),
+    "/failures": ["name", "queue", "worker", "version", "hour"].map((by) => `/failures?by=${by}`),
     "/queues/:name": ["/queues/team-0.queue-1"],
     "/schedules/:name/preview": ["/schedules/schedule-7/preview"],
     "/schedules/:name/runs": ["/schedules/schedule-7/runs?limit=500"],

@@ -3,10 +3,10 @@ import assert from "node:assert/strict";
 import { defineJob, defineSchedule, open } from "holdfast";
 import { FakeClock } from "holdfast/testing";
 
-const slots: string[] = [];
+const occurrences: string[] = [];
 const report = defineJob({
   name: "report",
-  run: async (_input: null, ctx) => void slots.push(ctx.schedule?.at.toISOString() ?? "none"),
+  run: async (_input: null, ctx) => void occurrences.push(ctx.schedule?.at.toISOString() ?? "none"),
 });
 const nightly = defineSchedule({
   name: "nightly",
@@ -23,7 +23,11 @@ await worker.ready;
 await clock.advance("3d");
 await worker.idle();
 
-assert.deepEqual(slots, ["2026-03-28T01:30:00.000Z", "2026-03-29T01:00:00.000Z", "2026-03-30T00:30:00.000Z"]);
-console.log(`reports: ${slots.join(", ")}`);
+assert.deepEqual(occurrences, [
+  "2026-03-28T01:30:00.000Z",
+  "2026-03-29T01:00:00.000Z",
+  "2026-03-30T00:30:00.000Z",
+]);
+console.log(`reports: ${occurrences.join(", ")}`);
 await worker.stop();
 await hf.close();

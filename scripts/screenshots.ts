@@ -21,8 +21,8 @@ const past = await fillPast(url);
 const hf = await open(url, { logger: silentLogger, jobLog: true });
 const { ids, letGo } = await fill(hf, directory === undefined ? 2 : 1);
 // The README shows a system at work; whoever looks at every screen wants everything that can be the matter.
-const flow = directory === undefined ? null : (await fillFeatures(hf)).flow;
-if (flow !== null) await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
+const workflow = directory === undefined ? null : (await fillFeatures(hf)).workflow;
+if (workflow !== null) await hf.holds.set("session-expired", { queues: ["crawl"], reason: "log in again" });
 const empty = await open("sqlite::memory:", { logger: silentLogger });
 // Something that moves, for the chart: now more than its slots can do, now less.
 const thumbnail = defineJob({
@@ -66,7 +66,7 @@ const screens: Record<string, string> =
         workflow: `/jobs/${past.waiting}`,
         "workflow-done": `/jobs/${past.done}`,
         log: `/jobs/${past.done}?tab=log`,
-        failed: `/jobs/${flow?.dead}`,
+        failed: `/jobs/${workflow?.dead}`,
         filtered: "/jobs?state=dead&queue=billing&search=bob",
       };
 const bare = await serve(empty, { port: 0 });

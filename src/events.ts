@@ -89,20 +89,20 @@ export interface DrainedEvent {
   readonly queue: string;
 }
 
-/** A slot of a schedule made a job; told by the process that made it. */
+/** An occurrence of a schedule made a job; told by the process that made it. */
 export interface ScheduleFiredEvent {
   /** The schedule's. */
   readonly name: string;
-  readonly slot: Date;
+  readonly occurrence: Date;
   /** The job's. */
   readonly id: string;
 }
 
-/** Slots of a schedule made no job: an earlier one had not ended, or nobody was there in time. */
-export interface ScheduleSlotsEvent {
+/** Occurrences of a schedule made no job: an earlier one had not ended, or nobody was there in time. */
+export interface ScheduleOccurrencesEvent {
   readonly name: string;
   /** How many. */
-  readonly slots: number;
+  readonly occurrences: number;
 }
 
 /** A schedule cannot be read, so it was disabled; the others go on. */
@@ -154,8 +154,8 @@ export interface HoldfastEvents {
   "queue.unserved": UnservedEvent;
   "queue.drained": DrainedEvent;
   "schedule.fired": ScheduleFiredEvent;
-  "schedule.skipped": ScheduleSlotsEvent;
-  "schedule.missed": ScheduleSlotsEvent;
+  "schedule.skipped": ScheduleOccurrencesEvent;
+  "schedule.missed": ScheduleOccurrencesEvent;
   "schedule.disabled": ScheduleDisabledEvent;
   "connection.lost": ConnectionEvent;
   "connection.back": ConnectionEvent;

@@ -28,16 +28,16 @@ import { shown, UsageError } from "./errors.ts";
 import { EventLog } from "./observe/event-log.ts";
 import { JobLog } from "./observe/job-log.ts";
 import { Emitter, type EventName, type Listener } from "./events.ts";
-import { checkFlows, type FlowReport } from "./operate/check.ts";
+import { checkWorkflows, type WorkflowReport } from "./operate/check.ts";
 import { checkDeclared, dataOf, type SignalDefinition, signalOf, topicOf } from "./workflows/signal.ts";
 import { Errors } from "./observe/failure-groups.ts";
 import { Holds } from "./limits/holds.ts";
 import { Jobs } from "./operate/jobs-client.ts";
 import { OPERATOR, type Operator } from "./operate/operator.ts";
-import { KindCache } from "./enqueue/registered-names.ts";
+import { DefinitionCache } from "./enqueue/registered-names.ts";
 import { Lanes } from "./limits/lanes.ts";
 import { type Lease, lease, type LeaseOptions } from "./lease/lease-client.ts";
-import { forgetSeriesOnce } from "./upkeep/series-pruner.ts";
+import { pruneSeriesOnce } from "./upkeep/series-pruner.ts";
 import { pruneOnce } from "./upkeep/job-pruner.ts";
 import { tidyOnce } from "./upkeep/storage-care.ts";
 import { Metrics } from "./observe/metrics.ts";
@@ -47,7 +47,7 @@ import { type Duration, durationMs } from "./values/duration.ts";
 import { idFactory } from "./values/id.ts";
 import { encodeJson } from "./values/json.ts";
 import { checkInteger, checkOptions } from "./values/options.ts";
-import { Overrides } from "./limits/temporary-limits.ts";
+import { TemporaryLimits } from "./limits/temporary-limits.ts";
 import { Queues } from "./limits/queues.ts";
 import { Results } from "./jobs/result.ts";
 import { isLost, Retry } from "./storage/retry-calls.ts";
@@ -164,7 +164,7 @@ export class Holdfast implements AsyncDisposable {
   /** Failures by cause, and what is decided about them. */
   readonly errors: Errors;
   /** Limits that hold for a while. */
-  readonly overrides: Overrides;
+  readonly temporaryLimits: TemporaryLimits;
   /** Named stops. */
   readonly holds: Holds;
   /** Jobs by the clock. */
@@ -188,7 +188,7 @@ export class Holdfast implements AsyncDisposable {
   readonly #events: Emitter;
   readonly #retry: Retry;
   readonly #enqueuer: Enqueuer;
-  readonly #kinds: KindCache;
+  readonly #registered: DefinitionCache;
   readonly #results: Results;
   readonly #middleware = new MiddlewareChain();
   readonly #counters = new Counters();
@@ -212,14 +212,14 @@ export class Holdfast implements AsyncDisposable {
     const retry = this.#retry;
     const checkOpen = (): void => this.#checkOpen();
     const shared = { store, retry, checkOpen };
-    this.#kinds = new KindCache(() => retry.repeatable(() => store.kinds.list()), env.clock);
+    this.#registered = new DefinitionCache(() => retry.repeatable(() => store.definitions.list()), env.clock);
     this.#enqueuer = new Enqueuer({
       store,
       retry,
       events,
       clock: env.clock,
       newId: this.#newId,
-      kinds: this.#kinds,
+      definitions: this.#registered,
       route: settings.route,
       maxPayloadBytes: settings.maxPayloadBytes,
       around: this.#middleware,
@@ -243,7 +243,7 @@ export class Holdfast implements AsyncDisposable {
     const { onWarning: warn } = storeEvents(events, settings.logger);
     this.queues = new Queues({ ...shared, jobs: this.jobs, events });
     this.lanes = new Lanes(shared);
-    this.overrides = new Overrides(shared);
+    this.temporaryLimits = new TemporaryLimits(shared);
     this.breakers = new Breakers(shared);
     this.errors = new Errors(shared);
     this.holds = new Holds(shared);
@@ -298,7 +298,7 @@ export class Holdfast implements AsyncDisposable {
 
   /** @internal What must be known before the first call. */
   async prepare(): Promise<void> {
-    await this.#kinds.refresh();
+    await this.#registered.refresh();
   }
 
   /**
@@ -315,9 +315,9 @@ export class Holdfast implements AsyncDisposable {
     const worker = new Worker(this.#workerDeps(), definitions, options);
     for (const definition of definitions) this.#definitions.set(definition.name, definition);
     this.#workersHere.add(worker);
-    // Its kinds are registered by then: an enqueue by name must know of them at once in this process.
+    // Its names are registered by then: an enqueue by name must know of them at once in this process.
     worker.ready.then(
-      () => this.#kinds.forget(),
+      () => this.#registered.forget(),
       () => {},
     );
     const gone = (): void => {
@@ -448,14 +448,14 @@ export class Holdfast implements AsyncDisposable {
   async check(
     definitions: readonly AnyJob[],
     options?: { readonly limit?: number | undefined },
-  ): Promise<FlowReport> {
+  ): Promise<WorkflowReport> {
     this.#checkOpen();
     checkDefinitions(definitions);
     const { limit } = checkOptions(options, ["limit"], "check") as { limit?: number };
     const most = limit === undefined ? 10_000 : checkInteger(limit, "limit", { min: 1, max: 1_000_000 });
     const { clock, random } = this.#env;
     const { maxPayloadBytes } = this.#settings;
-    return checkFlows({ store: this.#store, clock, random, maxPayloadBytes }, definitions, most);
+    return checkWorkflows({ store: this.#store, clock, random, maxPayloadBytes }, definitions, most);
   }
 
   /**
@@ -507,7 +507,7 @@ export class Holdfast implements AsyncDisposable {
     const store = this.#store;
     return this.#retry.once(async () => {
       await tidyOnce({ store, retention });
-      await forgetSeriesOnce({ store, eventLog });
+      await pruneSeriesOnce({ store, eventLog });
       return pruneOnce({ store, log, retention });
     });
   }

@@ -28,7 +28,7 @@ export type { Duration } from "./values/duration.ts";
 export { presets } from "./jobs/presets.ts";
 export type { Preset, PresetJob } from "./jobs/presets.ts";
 
-// Flows: machines, signals, and what a run that is done in steps takes and gives.
+// Workflows: machines, signals, and what a run that is done in steps takes and gives.
 export { defineMachine, finish, next } from "./workflows/machine.ts";
 export type {
   Finish,
@@ -44,7 +44,7 @@ export type { SignalDefinition } from "./workflows/signal.ts";
 export type { BudgetWaitOptions, CallOptions, StepOptions, WaitForOptions } from "./worker/context.ts";
 export type { StepInfo } from "./workflows/request.ts";
 export type { BatchOptions, SignalOptions } from "./holdfast.ts";
-export type { BrokenFlow, FlowReport } from "./operate/check.ts";
+export type { BrokenWorkflow, WorkflowReport } from "./operate/check.ts";
 export type {
   AttemptEntry,
   JobHistory,
@@ -115,17 +115,17 @@ export type {
 export type { InputPatch, PatchStep } from "./values/json-patch.ts";
 export type {
   DecisionOptions,
-  ErrorGroup,
-  ErrorGroupNote,
-  ErrorGroupQuery,
+  FailureGroup,
+  FailureGroupNote,
+  FailureGroupQuery,
   FailureCount,
   FailureCountQuery,
   Errors,
   IgnoreOptions,
 } from "./observe/failure-groups.ts";
-export type { TriageState } from "./observe/failure-decision.ts";
+export type { FailureGroupState } from "./observe/failure-decision.ts";
 export type { Why, WhyReason } from "./operate/why.ts";
-export type { Override, OverrideOptions, Overrides } from "./limits/temporary-limits.ts";
+export type { TemporaryLimit, TemporaryLimitOptions, TemporaryLimits } from "./limits/temporary-limits.ts";
 export type { PurgeResult, QueueOptions, Queues } from "./limits/queues.ts";
 export type { HoldOptions, Holds } from "./limits/holds.ts";
 export type { LaneQuery, Lanes } from "./limits/lanes.ts";
@@ -140,7 +140,7 @@ export type {
   GaugesQuery,
   LoadPoint,
   LoadQuery,
-  KindTotals,
+  NameTotals,
   MetricPoint,
   Metrics,
   MetricSeries,
@@ -151,7 +151,7 @@ export type { JobLog, JobLogLine, JobLogOptions, JobLogQuery, LogLevel } from ".
 export { health, latency, readiness } from "./observe/health.ts";
 export type { Health, Latency } from "./observe/health.ts";
 export type { CancelOutcome, DeleteOutcome, JobPage, RetryOutcome } from "./operate/store.ts";
-export type { DutyState, PruneReport } from "./upkeep/store.ts";
+export type { UpkeepTaskState, PruneReport } from "./upkeep/store.ts";
 export type { WorkerState } from "./lease/store.ts";
 export type { Hold, LanePage, LaneState, QueueCounts, QueueState } from "./limits/store.ts";
 export type { BreakerState } from "./limits/store.ts";

@@ -64,7 +64,7 @@ async function open(target: Target): Promise<Client> {
     add: (job) => app.spawn("bench", job, { queue: queueName }),
     addMany: (jobs) => Promise.all(jobs.map((job) => app.spawn("bench", job, { queue: queueName }))),
     addUnique: (job, key) => app.spawn("bench", job, { queue: queueName, idempotencyKey: key }),
-    flows: async () => {
+    workflows: async () => {
       const walked = async (
         steps: number,
         ctx: { step: <T>(name: string, fn: () => Promise<T>) => Promise<T> },

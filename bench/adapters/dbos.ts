@@ -61,7 +61,7 @@ async function open(target: Target): Promise<Client> {
     add: (job, options) => add(job, options?.delayMs),
     addMany: (jobs, options) => Promise.all(jobs.map((job) => add(job, options?.delayMs))),
     addUnique: (job, key) => client.enqueue({ queueName, workflowName, deduplicationID: key }, job),
-    flows: async () => {
+    workflows: async () => {
       const config = {
         name,
         systemDatabaseUrl: target.url,

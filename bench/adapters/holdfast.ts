@@ -99,7 +99,7 @@ async function open(target: Target, durability: "full" | "normal" | undefined, b
     },
     limit: (settings) => hf.queues.set(queueName(0), settings),
     addUnique: (input, key) => hf.enqueue(job, input, { key }),
-    flows: async () => {
+    workflows: async () => {
       const walk = defineJob({
         name: "walk",
         queue: queueName(0),

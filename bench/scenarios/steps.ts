@@ -4,24 +4,24 @@ import type { Context, Figures } from "../context.ts";
 export async function steps(context: Context): Promise<Figures> {
   const target = await context.fresh("drain");
   const client = await context.open(target);
-  const flows = await client.flows?.();
-  if (flows === undefined) return {};
+  const workflows = await client.workflows?.();
+  if (workflows === undefined) return {};
   const figures: Figures = {};
   try {
-    await flows.run(1, 20); // connections and statements are made
+    await workflows.run(1, 20); // connections and statements are made
     const each = 100;
     for (const runs of [1, 100]) {
       context.progress(`${runs} runs of ${each} steps`);
       const started = performance.now();
-      await flows.run(runs, each);
+      await workflows.run(runs, each);
       figures[`steps, ${runs} at a time`] = (runs * each) / ((performance.now() - started) / 1000);
     }
     for (const done of [0, 1_000]) {
       context.progress(`resuming after ${done} steps`);
-      figures[`resume after ${done} steps, ms`] = await flows.resume(done);
+      figures[`resume after ${done} steps, ms`] = await workflows.resume(done);
     }
   } finally {
-    await flows.close();
+    await workflows.close();
   }
   return figures;
 }

@@ -16,7 +16,7 @@ import { jobs, why } from "./jobs/job-commands.ts";
 import { breakers, budgets, lanes } from "./control/limit-commands.ts";
 import { move } from "./database/move-command.ts";
 import { operations } from "./jobs/operations-command.ts";
-import { overrides } from "./control/overrides-command.ts";
+import { temporaryLimits } from "./control/temporary-limits-command.ts";
 import { holds, queues } from "./control/queue-commands.ts";
 import { schedules } from "./control/schedules-command.ts";
 import { create, drop, migrate, reset, status } from "./database/schema-commands.ts";
@@ -31,7 +31,10 @@ const completion = completionFor(() => allCommands);
 export const groups: readonly CommandGroup[] = [
   { title: "Start", commands: [init, demo, work] },
   { title: "Jobs", commands: [enqueue, jobs, batches, errors, operations, why, signal, check] },
-  { title: "Control", commands: [queues, holds, schedules, budgets, lanes, breakers, overrides, workers] },
+  {
+    title: "Control",
+    commands: [queues, holds, schedules, budgets, lanes, breakers, temporaryLimits, workers],
+  },
   { title: "Monitor", commands: [dashboard, stats, top, metrics, events, doctor] },
   { title: "Database", commands: [create, migrate, status, move, prune, drop, reset] },
   { title: "Tools", commands: [benchProbe, completion] },

@@ -39,7 +39,7 @@ import { checkHost, checkOrigin, Gate, type Identity, NOBODY } from "./access/se
 import { type Followed, Stream } from "./live/stream.ts";
 import { addressOf, type Topic, topicsOf } from "./live/topics.ts";
 import type { AnyJob, Holdfast } from "../index.ts";
-import { isClient, isJob, operatorOf, viewing } from "../operate/index.ts";
+import { isClient, isJob, operatorOf, asDashboardRead } from "../operate/index.ts";
 
 export type { DashboardHandler, DashboardOptions } from "./options.ts";
 
@@ -102,7 +102,7 @@ export function dashboardWith(
   const assets = new Assets(directory);
   const pace = new PaceReader(store.series, env.clock);
   const stream = new Stream({
-    read: () => viewing(() => readOverview(store, pace)),
+    read: () => asDashboardRead(() => readOverview(store, pace)),
     watch: (onWake) => store.listen(onWake),
     clock: env.clock,
   });
@@ -323,7 +323,7 @@ export function dashboardWith(
       topic: topic.name,
       key: [topic.name, ...seen, ...(apart ? [randomUUID()] : [])].join(" "),
       everyMs: topic.everyMs,
-      read: () => viewing(async () => route.run(context)),
+      read: () => asDashboardRead(async () => route.run(context)),
     };
   }
 

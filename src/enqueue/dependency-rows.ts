@@ -23,9 +23,9 @@ export interface Ended {
 }
 
 /** A lane looks only where a bell has rung. */
-export function* ringLanes(rows: readonly Row[]): Script<void> {
+export function* wakeLanes(rows: readonly Row[]): Script<void> {
   const laned = rows.filter((row) => flag(row, "laned")).map((row) => text(row, "id"));
-  if (laned.length > 0) yield { name: "ringJobs", params: { ids: laned } };
+  if (laned.length > 0) yield { name: "wakeLanesOfJobs", params: { ids: laned } };
 }
 
 /**
@@ -61,7 +61,7 @@ export function* resolveScript(ended: readonly Ended[], now: number | null, at: 
       .map((id) => ({ id, met: byJob.get(id)?.met ?? 0, wake: byJob.get(id)?.wake ?? false }));
     if (released.length > 0) {
       const due = yield { name: "release", params: { now, rows: released } };
-      yield* ringLanes(due);
+      yield* wakeLanes(due);
       freed += due.filter((row) => flag(row, "due")).length;
     }
     level = [];
@@ -123,10 +123,10 @@ export function* enqueueWithAfter(
   // The key of a job that is done and not kept (`keep: false`) may hold on: it stands for work that was done.
   const gone = inside.filter((id) => !after.live.has(id)).map((id) => [id, "done"] as const);
   const ended = new Map<string, EndState>([...gone, ...before.ended, ...after.ended]);
-  const added = placed.flatMap(({ job, line }, place) => {
+  const added = placed.flatMap(({ job, jobType }, place) => {
     if (job.after === undefined || outcomes[place]?.status !== "enqueued") return [];
     const ids = job.after.ids.map((id) => became.get(id) ?? id);
-    return [{ line, job: { ...job, after: { ...job.after, ids } } }];
+    return [{ jobType, job: { ...job, after: { ...job.after, ids } } }];
   });
   yield* placeDependents(added, ended, now, at);
   return outcomes;

@@ -33,7 +33,7 @@ interface Written {
 }
 
 /** What gathering needs. */
-export interface GatherDeps {
+export interface EnqueueBatcherDeps {
   /** Writes a batch in one transaction; outcomes in order, and whether other processes know of it. */
   write(jobs: readonly NewJob[]): Promise<Written>;
   /** Told once for each commit. */
@@ -60,8 +60,8 @@ interface Group {
 type Waiting = Single | Group;
 
 /** The enqueues of one client on their way to the store. */
-export class Gather {
-  readonly #deps: GatherDeps;
+export class EnqueueBatcher {
+  readonly #deps: EnqueueBatcherDeps;
   #waiting: Waiting[] = [];
   /** A departure is due in this turn or the next. */
   #leaving = false;
@@ -69,7 +69,7 @@ export class Gather {
   #groupsFly = 0;
   #idle: (() => void)[] = [];
 
-  constructor(deps: GatherDeps) {
+  constructor(deps: EnqueueBatcherDeps) {
     this.#deps = deps;
   }
 

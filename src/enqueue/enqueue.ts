@@ -28,19 +28,19 @@ import { validate } from "../values/input-schema.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
-import { Gather } from "./enqueue-batcher.ts";
+import { EnqueueBatcher } from "./enqueue-batcher.ts";
 import { type EnqueueAround, ManyEnqueuer, OPTION_NAMES } from "./enqueue-many.ts";
 import {
   checkCycles,
   checkJob,
-  checkKind,
+  checkDefinition,
   INPUT_CODES,
   newJob,
   type NewJobDeps,
   NO_OPTIONS,
   queueOf,
 } from "./new-job.ts";
-import type { KindCache } from "./registered-names.ts";
+import type { DefinitionCache } from "./registered-names.ts";
 
 /** A job that is due later than this is found by every worker's own look (at most 5 s apart) in good time. */
 const WAKE_AHEAD_MS = 60_000;
@@ -53,7 +53,7 @@ export interface EnqueueDeps extends NewJobDeps {
   readonly store: Pick<Store, "newJobs" | "userTx" | "wake" | "wakeHere" | "dialect">;
   readonly retry: Retry;
   readonly events: Emitter;
-  readonly kinds: KindCache;
+  readonly definitions: DefinitionCache;
   readonly around: EnqueueAround;
   /** Throws once the client is closed; what runs may still enqueue while its worker stops. */
   readonly checkOpen: (parentId: string | null) => void;
@@ -65,8 +65,8 @@ export interface EnqueueDeps extends NewJobDeps {
 export class Enqueuer {
   readonly #deps: EnqueueDeps;
   /** Jobs without a unique key, and those with one: a key that an open transaction holds makes its batch wait. */
-  readonly #plain: Gather;
-  readonly #keyed: Gather;
+  readonly #plain: EnqueueBatcher;
+  readonly #keyed: EnqueueBatcher;
   readonly #many: ManyEnqueuer;
 
   constructor(deps: EnqueueDeps) {
@@ -82,9 +82,9 @@ export class Enqueuer {
     });
   }
 
-  #gather(): Gather {
+  #gather(): EnqueueBatcher {
     const { store, retry } = this.#deps;
-    return new Gather({
+    return new EnqueueBatcher({
       write: async (jobs) => {
         let told = false;
         let tries = 0;
@@ -172,9 +172,9 @@ export class Enqueuer {
     if (typeof job === "string") {
       const name = checkName(job, "The name of a job");
       const made = newJob(name, null, input, given, parentId, this.#deps);
-      const kind = inTx ? this.#deps.kinds.known(name) : this.#deps.kinds.find(name);
-      if (kind instanceof Promise) return kind.then((found) => checkKind(made, found));
-      return checkKind(made, kind);
+      const definition = inTx ? this.#deps.definitions.known(name) : this.#deps.definitions.find(name);
+      if (definition instanceof Promise) return definition.then((found) => checkDefinition(made, found));
+      return checkDefinition(made, definition);
     }
     checkJob(job);
     if (job.input === null) return this.#made(job, input, given, parentId);

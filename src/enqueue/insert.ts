@@ -11,7 +11,7 @@
 import type { Clock } from "../clock.ts";
 import type { Enqueued, NewJob } from "../jobs/job.ts";
 import type { Call } from "../storage/catalogue.ts";
-import type { Driver, Rider } from "../storage/driver.ts";
+import type { Driver, AttachedStatement } from "../storage/driver.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 import { enqueueGroup } from "./batch-rows.ts";
 import { type JobPlaces, jobRow, type PlacedJob } from "./placed-jobs.ts";
@@ -40,13 +40,13 @@ export class NewJobs implements NewJobStore {
     resent: boolean = false,
   ): Promise<Enqueued[]> {
     if (tx !== undefined) return enqueueInTransaction(this.#deps, jobs, tx);
-    const { lines } = this.#places;
-    const unknown = lines.unknown(jobs);
+    const { jobTypes } = this.#places;
+    const unknown = jobTypes.unknown(jobs);
     if (unknown.length > 0)
-      return this.#places.learnLines(unknown).then(() => this.enqueue(jobs, undefined, onTold, resent));
+      return this.#places.learnJobTypes(unknown).then(() => this.enqueue(jobs, undefined, onTold, resent));
     const now = this.#driver.now();
     if (!jobs.every(isPlain)) return this.#enqueueRest(jobs, now);
-    const placed = jobs.map((job) => ({ job, line: lines.id(job) as number }));
+    const placed = jobs.map((job) => ({ job, jobType: jobTypes.id(job) as number }));
     return resent ? this.#enqueueAgain(placed, now) : this.#enqueueNew(placed, now, onTold);
   }
 
@@ -56,23 +56,25 @@ export class NewJobs implements NewJobStore {
     now: number | null,
     onTold?: () => void,
   ): Promise<Enqueued[]> {
-    const rider = onTold === undefined ? null : this.#riderFor(placed);
+    const attached = onTold === undefined ? null : this.#attachedFor(placed);
     try {
-      await this.#driver.write(insertNew(placed, now, rider));
+      await this.#driver.write(insertNew(placed, now, attached));
     } catch (error) {
       if (!this.#driver.isDuplicate(error)) throw error;
       return this.#enqueueAgain(placed, now);
     }
-    if (rider !== null) onTold?.();
+    if (attached !== null) onTold?.();
     return placed.map(({ job }) => ({ status: "enqueued", id: job.id }));
   }
 
   /** The wake-up of a job that comes alone and is due. */
-  #riderFor(placed: readonly PlacedJob[]): Rider | null {
+  #attachedFor(placed: readonly PlacedJob[]): AttachedStatement | null {
     const [first] = placed;
     if (placed.length !== 1 || first === undefined) return null;
     const { delayMs, runAt, queue, priority } = first.job;
-    return delayMs === null && runAt === null ? this.#driver.rider({ kind: "work", queue, priority }) : null;
+    return delayMs === null && runAt === null
+      ? this.#driver.attached({ kind: "work", queue, priority })
+      : null;
   }
 
   #enqueueAgain(placed: readonly PlacedJob[], now: number | null): Promise<Enqueued[]> {
@@ -105,10 +107,10 @@ function isPlain(job: NewJob): boolean {
 function insertNew(
   placed: readonly PlacedJob[],
   now: number | null,
-  rider: Rider | null,
+  attached: AttachedStatement | null,
 ): Call<"insertNew" | "insertAlike"> {
   const [first] = placed;
-  const { channel, message } = rider ?? { channel: null, message: null };
+  const { channel, message } = attached ?? { channel: null, message: null };
   if (first === undefined || !placed.every((item) => isLike(item, first)))
     return { name: "insertNew", params: { now, channel, message, rows: placed.map(jobRow) } };
   const { maxAttempts, timeoutMs: timeout, priority } = first.job;
@@ -119,7 +121,7 @@ function insertNew(
       now,
       channel,
       message,
-      line: first.line,
+      jobType: first.jobType,
       rank: -priority || 0,
       maxAttempts,
       timeout,
@@ -130,9 +132,9 @@ function insertNew(
 }
 
 /** Whether two plain jobs, due at once, differ in nothing but id and input. */
-function isLike({ job, line }: PlacedJob, first: PlacedJob): boolean {
+function isLike({ job, jobType }: PlacedJob, first: PlacedJob): boolean {
   return (
-    line === first.line &&
+    jobType === first.jobType &&
     job.priority === first.job.priority &&
     job.maxAttempts === first.job.maxAttempts &&
     job.timeoutMs === first.job.timeoutMs &&

@@ -24,7 +24,7 @@ import { MAX_CONTEXT_CHARS } from "../jobs/job-bounds.ts";
 import { encodeJson } from "../values/json.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger } from "../values/options.ts";
-import type { KindInfo } from "./store.ts";
+import type { DefinitionInfo } from "./store.ts";
 
 /** What making a job needs of the client. */
 export interface NewJobDeps {
@@ -179,10 +179,10 @@ export function checkJob(job: unknown): asserts job is AnyContract {
   );
 }
 
-/** Refuses an enqueue by name that leaves out what the kind's definition computes. */
-export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
-  if (kind === undefined) return job;
-  if (kind.unique && job.unique === null) {
+/** Refuses an enqueue by name that leaves out what the name's definition computes. */
+export function checkDefinition(job: NewJob, definition: DefinitionInfo | undefined): NewJob {
+  if (definition === undefined) return job;
+  if (definition.unique && job.unique === null) {
     throw new UsageError(
       "KEY_REQUIRED",
       `Jobs "${job.name}" have a unique key that their definition computes. Give \`key\`, or enqueue with the definition.`,
@@ -191,7 +191,7 @@ export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
       },
     );
   }
-  if (kind.lane && job.lane === null) {
+  if (definition.lane && job.lane === null) {
     throw new UsageError(
       "LANE_REQUIRED",
       `Jobs "${job.name}" have a lane that their definition computes. Give \`lane\`, or enqueue with the definition.`,
@@ -200,7 +200,7 @@ export function checkKind(job: NewJob, kind: KindInfo | undefined): NewJob {
       },
     );
   }
-  const lanes = kind.lanes ?? null;
+  const lanes = definition.lanes ?? null;
   return lanes === null || job.lane === null ? job : { ...job, laneLimits: lanes };
 }
 

@@ -1,69 +1,71 @@
 /**
- * Where jobs stand: the numbers of their lines and lanes, which the hot tables have in place of names.
+ * Where jobs stand: the numbers of their job types and lanes, which the hot tables have in place of names.
  *
- * Invariant: a line and a lane are each made in a transaction of their own and remembered once they are committed. A lock
- * on a line's row is never held while a batch is written.
- * Not here: lines and lanes that a user's own transaction makes (transactional-insert.ts).
+ * Invariant: a job type and a lane are each made in a transaction of their own and remembered once they are committed. A lock
+ * on a job type's row is never held while a batch is written.
+ * Not here: job types and lanes that a user's own transaction makes (transactional-insert.ts).
  */
 import type { Clock } from "../clock.ts";
 import type { NewJob } from "../jobs/job.ts";
-import { type LineName, lineRows, Lines } from "../jobs/job-types.ts";
+import { type JobTypeName, jobTypeRows, JobTypes } from "../jobs/job-types.ts";
 import { LaneNumbers, type LaneOf, resolveLanes } from "../limits/lane-rows.ts";
-import type { Gates } from "../limits/gates.ts";
+import type { LimitedQueues } from "../limits/limited-queues.ts";
 import type { RowList } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import type { KindStore } from "./store.ts";
+import type { DefinitionStore } from "./store.ts";
 
-/** A job to insert or to rewrite, with its line. */
+/** A job to insert or to rewrite, with its job type. */
 export interface PlacedJob {
   readonly job: NewJob;
-  readonly line: number;
+  readonly jobType: number;
   /** The number of its lane. */
   readonly laneId?: number;
 }
 
-/** Which line and lane a job belongs to. */
+/** Which job type and lane a job belongs to. */
 export type PlaceOf = Pick<NewJob, "queue" | "name" | "lane">;
 
-/** What this process knows of lines and lanes. */
+/** What this process knows of job types and lanes. */
 export class JobPlaces {
-  readonly lines = new Lines();
+  readonly jobTypes = new JobTypes();
   readonly lanes = new LaneNumbers();
   readonly #driver: Driver;
   readonly #clock: Clock;
-  readonly #kinds: KindStore;
-  readonly #gates: Gates;
+  readonly #definitions: DefinitionStore;
+  readonly #limitedQueues: LimitedQueues;
 
-  constructor(driver: Driver, kinds: KindStore, gates: Gates) {
+  constructor(driver: Driver, definitions: DefinitionStore, limitedQueues: LimitedQueues) {
     this.#driver = driver;
     this.#clock = driver.clock;
-    this.#kinds = kinds;
-    this.#gates = gates;
+    this.#definitions = definitions;
+    this.#limitedQueues = limitedQueues;
     // After a failover to a replica that lagged, the database lacks some: a statement that names one writes nothing.
     driver.onStaleType = () => {
-      this.lines.forget();
+      this.jobTypes.forget();
       this.lanes.forget();
     };
   }
 
   knows(of: PlaceOf): boolean {
     return (
-      this.lines.id(of) !== undefined && (of.lane === null || this.lanes.id(of.queue, of.lane) !== undefined)
+      this.jobTypes.id(of) !== undefined &&
+      (of.lane === null || this.lanes.id(of.queue, of.lane) !== undefined)
     );
   }
 
   /** For a job that no definition comes with: its lane begins with the limits that a worker has registered for its name. */
   async learn({ queue, name, lane }: PlaceOf): Promise<void> {
-    if (this.lines.id({ queue, name, lane }) === undefined) await this.learnLines([{ queue, name, lane }]);
+    if (this.jobTypes.id({ queue, name, lane }) === undefined)
+      await this.learnJobTypes([{ queue, name, lane }]);
     if (this.lanes.unknown([{ queue, lane }], this.#clock.monotonic()).length === 0) return;
-    const laneLimits = (await this.#kinds.list()).get(name)?.lanes ?? null;
+    const laneLimits = (await this.#definitions.list()).get(name)?.lanes ?? null;
     await this.learnLanes([{ queue, lane, laneLimits }]);
   }
 
-  async learnLines(unknown: readonly LineName[]): Promise<void> {
-    const rows = lineRows(unknown);
-    await this.#driver.write({ name: "addLines", params: { rows } });
-    this.lines.learn(await this.#driver.read({ name: "findLines", params: { rows } }));
+  async learnJobTypes(unknown: readonly JobTypeName[]): Promise<void> {
+    const rows = jobTypeRows(unknown);
+    await this.#driver.write({ name: "addJobTypes", params: { rows } });
+    this.jobTypes.learn(await this.#driver.read({ name: "findJobTypes", params: { rows } }));
   }
 
   async learnLanes(jobs: readonly LaneOf[]): Promise<void> {
@@ -73,27 +75,27 @@ export class JobPlaces {
     this.lanes.learn(await this.#driver.transaction("addLanes", () => resolveLanes(rows, now)));
   }
 
-  /** The job with its numbers. `lines` and `lanes`: those that the transaction under way has made. */
-  place(job: NewJob, lines: Lines = this.lines, lanes: LaneNumbers = this.lanes): PlacedJob {
-    const line = (this.lines.id(job) ?? lines.id(job)) as number;
-    if (job.lane === null) return { job, line };
-    this.#gates.add(job.queue);
+  /** The job with its numbers. `job types` and `lanes`: those that the transaction under way has made. */
+  place(job: NewJob, jobTypes: JobTypes = this.jobTypes, lanes: LaneNumbers = this.lanes): PlacedJob {
+    const jobType = (this.jobTypes.id(job) ?? jobTypes.id(job)) as number;
+    if (job.lane === null) return { job, jobType };
+    this.#limitedQueues.add(job.queue);
     const laneId = this.lanes.id(job.queue, job.lane) ?? lanes.id(job.queue, job.lane);
-    return { job, line, laneId: laneId as number };
+    return { job, jobType, laneId: laneId as number };
   }
 
   async learnAndPlace(job: NewJob): Promise<PlacedJob> {
-    if (this.lines.id(job) === undefined) await this.learnLines([job]);
+    if (this.jobTypes.id(job) === undefined) await this.learnJobTypes([job]);
     await this.learnLanes([job]);
     return this.place(job);
   }
 }
 
 /** The job as \`insertNew\` and \`insertJobs\` take it. */
-export function jobRow({ job, line, laneId }: PlacedJob): RowList[number] {
+export function jobRow({ job, jobType, laneId }: PlacedJob): RowList[number] {
   return {
     id: job.id,
-    line,
+    jobType,
     rank: -job.priority || 0,
     delay: job.delayMs,
     runAt: job.runAt,

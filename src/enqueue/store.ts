@@ -1,4 +1,4 @@
-/** The contracts of new jobs (kept by insert.ts) and of the kinds that workers have registered (kind-rows.ts). */
+/** The contracts of new jobs (kept by insert.ts) and of the names that workers have registered (definition-rows.ts). */
 import type { Enqueued, LaneLimits, NewJob } from "../jobs/job.ts";
 import type { UserTx } from "../storage/user-tx.ts";
 
@@ -12,7 +12,7 @@ export interface NewJobStore {
   enqueue(jobs: readonly NewJob[], tx?: UserTx, onTold?: () => void, resent?: boolean): Promise<Enqueued[]>;
 }
 
-export interface KindInfo {
+export interface DefinitionInfo {
   /** The definition computes a unique key from the input. */
   readonly unique: boolean;
   /** The definition computes a lane from the input. */
@@ -26,8 +26,8 @@ export interface KindInfo {
 }
 
 /** Kinds. */
-export interface KindStore {
-  /** The kinds that workers have registered, with what an enqueue by name must know of them. */
-  list(): Promise<Map<string, KindInfo>>;
-  register(kinds: ReadonlyMap<string, KindInfo>): Promise<void>;
+export interface DefinitionStore {
+  /** The names that workers have registered, with what an enqueue by name must know of them. */
+  list(): Promise<Map<string, DefinitionInfo>>;
+  register(definitions: ReadonlyMap<string, DefinitionInfo>): Promise<void>;
 }

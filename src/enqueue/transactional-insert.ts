@@ -1,11 +1,11 @@
 /**
  * New jobs in a user's own transaction: they are there when it commits, and never were when it rolls back.
  *
- * Invariant: on Postgres, lines and lanes are made on a connection of our own, because one that the user's transaction made would
+ * Invariant: on Postgres, job types and lanes are made on a connection of our own, because one that the user's transaction made would
  * keep all others from that job type until it ends. On SQLite they are made in it: no other connection can write while it is open.
  */
 import type { Enqueued, NewJob } from "../jobs/job.ts";
-import { lineRows, Lines, resolveLines } from "../jobs/job-types.ts";
+import { jobTypeRows, JobTypes, resolveJobTypes } from "../jobs/job-types.ts";
 import { number } from "../jobs/rows.ts";
 import { LaneNumbers, resolveLanes } from "../limits/lane-rows.ts";
 import type { Call, Row, Script } from "../storage/catalogue.ts";
@@ -43,7 +43,7 @@ export async function enqueueInTransaction(
 }
 
 /**
- * Makes the lines and lanes that nobody has. A raw insert makes its own in the user's transaction: to make those here, too,
+ * Makes the job types and lanes that nobody has. A raw insert makes its own in the user's transaction: to make those here, too,
  * would be to wait for the end of that transaction.
  */
 async function learnBeside(
@@ -51,12 +51,12 @@ async function learnBeside(
   jobs: readonly NewJob[],
   tx: UserTx,
 ): Promise<void> {
-  const lines = places.lines.unknown(jobs);
-  if (lines.length > 0) {
-    const held = new Lines();
-    held.learn(await onlyIn(driver, tx, { name: "findLines", params: { rows: lineRows(lines) } }));
-    const free = held.unknown(lines);
-    if (free.length > 0) await places.learnLines(free);
+  const jobTypes = places.jobTypes.unknown(jobs);
+  if (jobTypes.length > 0) {
+    const held = new JobTypes();
+    held.learn(await onlyIn(driver, tx, { name: "findJobTypes", params: { rows: jobTypeRows(jobTypes) } }));
+    const free = held.unknown(jobTypes);
+    if (free.length > 0) await places.learnJobTypes(free);
   }
   const lanes = places.lanes.unknown(jobs, driver.clock.monotonic());
   if (lanes.length > 0) {
@@ -86,13 +86,13 @@ function write(
   const monotonic = driver.clock.monotonic();
   const now = driver.now();
   return driver.inUserTx(tx, function* (): Script<Enqueued[]> {
-    const unknown = places.lines.unknown(jobs);
-    const lines = new Lines();
-    if (unknown.length > 0) lines.learn(yield* resolveLines(unknown));
+    const unknown = places.jobTypes.unknown(jobs);
+    const jobTypes = new JobTypes();
+    if (unknown.length > 0) jobTypes.learn(yield* resolveJobTypes(unknown));
     const lanes = new LaneNumbers();
     const unknownLanes = places.lanes.unknown(jobs, monotonic);
     if (unknownLanes.length > 0) lanes.learn(yield* resolveLanes(unknownLanes, now));
-    const placed = jobs.map((job) => places.place(job, lines, lanes));
+    const placed = jobs.map((job) => places.place(job, jobTypes, lanes));
     return yield* enqueueGroup(placed, now, at, tx.sync);
   });
 }

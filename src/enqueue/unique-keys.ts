@@ -168,6 +168,7 @@ function* rewrite(
   );
   const rows = yield { name: "replaceQueued", params: { now, rows: [...byHolder.values()] } };
   const ids = rows.map((row) => String(row["id"]));
-  if (replaced.some(({ item }) => item.laneId !== undefined)) yield { name: "ringJobs", params: { ids } };
+  if (replaced.some(({ item }) => item.laneId !== undefined))
+    yield { name: "wakeLanesOfJobs", params: { ids } };
   return new Set(ids);
 }

@@ -1,5 +1,5 @@
 /** What claims share as types: what a worker serves, and what the store remembers for it between claims. */
-import type { Place } from "./job.ts";
+import type { RowKey } from "./job.ts";
 
 /** What a worker serves. */
 export interface ClaimScope {
@@ -16,12 +16,12 @@ export interface ClaimScope {
 
 /** How far the jobs of one kind and priority have been claimed. */
 export interface ClaimLevel {
-  readonly line: number;
+  readonly jobType: number;
   readonly rank: number;
   readonly queue: string;
   readonly name: string;
   runAt: number;
-  place: Place;
+  rowKey: RowKey;
 }
 
 /**
@@ -35,18 +35,18 @@ export interface ClaimCursor {
   /** Filled by the store: for each group of the scope, the last rank that a claim took from, in claim order. */
   edges?: Map<string, number>;
   /** When a claim last looked at everything, by the monotonic clock. -Infinity asks the next one to. */
-  lookedBackAt: number;
+  rescannedAt: number;
   /** Filled by the store: how long that took. One that takes long is made less often. */
-  lookBackMs?: number;
-  /** Filled by the store: the same of `peek`. */
-  peekedAt?: number;
-  peekMs?: number;
+  rescanMs?: number;
+  /** Filled by the store: the same of `checkDue`. */
+  dueCheckedAt?: number;
+  dueCheckMs?: number;
   /** A level that no claim has met may have jobs: the next claim looks for it. */
   unseen?: boolean;
   /** Filled by the store: the last look at everything found nothing. False again as soon as somebody tells of due jobs. */
-  barren?: boolean;
-  /** Filled by the store: where the turns of lanes begin, by line. */
-  turns?: Map<number, TurnFloor>;
+  empty?: boolean;
+  /** Filled by the store: where the rotations of lanes begin, by job type. */
+  rotations?: Map<number, TurnFloor>;
   /** Filled by the store: the places of what is claimed by other statements, under limits or of one budget. */
   parts?: Map<string, ClaimCursor>;
   /** Filled by the store: whose turn it is to have the first choice, lanes or jobs without one. */
@@ -55,7 +55,7 @@ export interface ClaimCursor {
   failed?: unknown;
 }
 
-/** How far the turns of a line have come, in virtual time. */
+/** How far the rotations of a job type have come, in virtual time. */
 export interface TurnFloor {
   /** All that are active are behind it. */
   readonly from: number;

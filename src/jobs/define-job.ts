@@ -14,8 +14,8 @@ import {
   ATTEMPT_BOUNDS,
   jobBrand,
   type JobContract,
-  type KindBreaker,
-  type KindBudget,
+  type DefinitionBreaker,
+  type DefinitionBudget,
   type OnConflict,
   PRIORITY_BOUNDS,
   type RowDefaults,
@@ -93,13 +93,13 @@ export interface AnyJob extends AnyContract {
 /** Brings an input of each older version to the next: `{ 1: (old) => …, 2: … }`. */
 export type Upcast = Readonly<Record<number, (input: never) => unknown>>;
 
-/** How a kind's jobs are made unique: a function of the input, the name of one of its fields, or either with settings. */
+/** How a name's jobs are made unique: a function of the input, the name of one of its fields, or either with settings. */
 export type UniqueOption<Input> =
   | ((input: Input) => string | number | null)
   | FieldOf<NoInfer<Input>>
   | {
       readonly key: ((input: Input) => string | number | null) | FieldOf<NoInfer<Input>>;
-      /** Default "job": only jobs of this kind. */
+      /** Default "job": only jobs of this name. */
       readonly scope?: UniqueScope | undefined;
       /** The key is also held this long after the enqueue, ended or not. */
       readonly for?: Duration | undefined;
@@ -132,7 +132,7 @@ export interface CommonJobOptions<Name extends string, Input> {
   readonly unique?: UniqueOption<Input> | undefined;
   /** Jobs of one queue that share a key (a tenant). */
   readonly lane?: ((input: Input) => string | null) | undefined;
-  /** The limits of each lane of this kind, until `hf.lanes.set` sets others. Needs `lane`. */
+  /** The limits of each lane of this name, until `hf.lanes.set` sets others. Needs `lane`. */
   readonly lanes?: LaneOptions | undefined;
   /** Stops the kind (or with `key`, what shares a key) after so many failures in a row, until a probe succeeds. */
   readonly breaker?:
@@ -308,14 +308,14 @@ function lanesOf(value: unknown, lane: unknown, what: string): LaneLimits {
 function breakerOf(
   value: { readonly key?: ((input: never) => string | null) | undefined },
   what: string,
-): KindBreaker {
+): DefinitionBreaker {
   return {
     ...checkBreaker(value, what, ["key"]),
     key: optional(value.key, (key) => checkFunction(key, `${what}.key`)),
   };
 }
 
-function budgetOf(value: unknown, what: string): KindBudget {
+function budgetOf(value: unknown, what: string): DefinitionBudget {
   if (typeof value === "string") return Object.freeze({ name: checkName(value, `The ${what}`), tokens: 1 });
   if (!isPlainObject(value)) throw bad(what, "the name of a budget, or { name, tokens }", value);
   const { name, tokens } = checkOptions(value, ["name", "tokens"], what);

@@ -164,8 +164,8 @@ export interface NewJob {
 export interface Counted {
   /** The number of its lane. */
   readonly lane: number | null;
-  /** The number of its line. */
-  readonly line: number;
+  /** The number of its job type. */
+  readonly jobType: number;
   /** The name of its queue, when that had limits as it was claimed. */
   readonly queue: string | null;
   /** The instant at which the claim counts as a start, where there is a rate. */
@@ -201,12 +201,12 @@ export interface Enqueued {
  * hands it over and a settle gives it back, so that no id is looked up in between; jobs that are due at one instant, and
  * lists, are in its order.
  */
-export type Place = string | number;
+export type RowKey = string | number;
 
 /** A job as a claim hands it over: everything an attempt and `decide` need. */
 export interface ClaimedJob {
   readonly id: string;
-  readonly place: Place;
+  readonly rowKey: RowKey;
   readonly token: number;
   readonly session: number;
   readonly name: string;

@@ -6,7 +6,7 @@
  */
 import type { Backoff, BackoffFunction } from "./backoff.ts";
 import type { Failure } from "./failure.ts";
-import type { ClaimedJob, Counted, EndState, Place } from "./job.ts";
+import type { ClaimedJob, Counted, EndState, RowKey } from "./job.ts";
 
 /** What the run of an attempt came to. */
 export type Outcome =
@@ -70,7 +70,7 @@ export type Transition =
   | {
       readonly move: "end";
       readonly id: string;
-      readonly place: Place;
+      readonly rowKey: RowKey;
       readonly token: number;
       readonly state: EndState;
       /** JSON text. */
@@ -78,7 +78,7 @@ export type Transition =
       /** JSON text, see failure.ts. */
       readonly errors: string | null;
       /** What it is dead of, see fingerprint.ts; absent for every other end. */
-      readonly errorGroup?: string;
+      readonly failureGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       readonly keyed: boolean;
@@ -100,7 +100,7 @@ export type Transition =
       readonly keeps?: { readonly queue: string; readonly runAt: number };
       readonly errors: string | null;
       /** What this attempt failed of; absent: nothing new, the row keeps its own. */
-      readonly errorGroup?: string;
+      readonly failureGroup?: string;
       readonly attempt: number;
       readonly crashes: number;
       /** Goes up by one for `Throttled`; the queue may cool down on it. */

@@ -1,20 +1,20 @@
 /** Where a list goes on: the place of the last job that was given out, as text, so that it holds when that job is gone. */
 import { UsageError } from "../errors.ts";
-import type { Place } from "./job.ts";
+import type { RowKey } from "./job.ts";
 import { isId } from "../values/id.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { text } from "./rows.ts";
 
 /** A row's place: a column of its own where the dialect has numbers, else the id. */
-export function placeIn(row: Row): Place {
-  const place = row["place"];
-  return typeof place === "number" ? place : text(row, "id");
+export function rowKeyIn(row: Row): RowKey {
+  const rowKey = row["row_key"];
+  return typeof rowKey === "number" ? rowKey : text(row, "id");
 }
 
 /** The first of the two in the order of lists, newest first. */
-export function newestFirst(a: { readonly place: Place }, b: { readonly place: Place }): number {
-  return a.place < b.place ? 1 : -1;
+export function newestFirst(a: { readonly rowKey: RowKey }, b: { readonly rowKey: RowKey }): number {
+  return a.rowKey < b.rowKey ? 1 : -1;
 }
 
 /** A cursor as a statement takes it. @throws UsageError BAD_CURSOR */

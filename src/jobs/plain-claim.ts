@@ -1,7 +1,7 @@
 /**
  * The plain claim: jobs without limits, by one statement that takes them level by level.
  *
- * A level is one (line, rank): its jobs stand in the index in the order (run_at, place). A claim walks the levels of its scope in
+ * A level is one (job type, rank): its jobs stand in the index in the order (run_at, place). A claim walks the levels of its scope in
  * order, as many as it needs. One that starts at the cursor steps over the index entries of jobs that are gone, which Postgres
  * cannot remove while anybody holds an old snapshot (a prototype of this shape kept a fifth of its rate without the cursor, and all
  * of it with):
@@ -18,11 +18,11 @@ import type { Call, Row, RowList } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { ClaimCursor, ClaimLevel, ClaimScope } from "./claim-scope.ts";
 import { type ClaimedJob, type Counted, WAITING_AT } from "./job.ts";
-import type { Lines } from "./job-types.ts";
-import { placeIn } from "./page-cursor.ts";
+import type { JobTypes } from "./job-types.ts";
+import { rowKeyIn } from "./page-cursor.ts";
 import { context, extras, flag, json, maybeNumber, maybeText, number, text } from "./rows.ts";
 
-const LOOK_BACK_MS = 1_000;
+const RESCAN_MS = 1_000;
 /** Inserts commit so much later than they were due, at most, to be found by every look back. */
 export const LATE_MS = 1_000;
 /** Levels that a look at everything leaves known. */
@@ -30,7 +30,7 @@ const MOST_KEPT = 8;
 /** Levels that are known, the latest: each costs a claim of several levels one probe. */
 const MOST_KNOWN = 32;
 /** Looks at everything may take this share of the time, at most. */
-const LOOK_BACK_SHARE = 20;
+const RESCAN_SHARE = 20;
 /** Before every rank that a job can have. */
 const FIRST_RANK = -2_147_483_649;
 
@@ -49,19 +49,19 @@ export interface PlainPeek {
 export interface PlainClaimsDeps {
   readonly driver: Driver;
   readonly clock: Clock;
-  readonly lines: Lines;
+  readonly jobTypes: JobTypes;
 }
 
 /** Claims of jobs without limits. */
 export class PlainClaims {
   readonly #driver: Driver;
   readonly #clock: Clock;
-  readonly #lines: Lines;
+  readonly #jobTypes: JobTypes;
 
-  constructor({ driver, clock, lines }: PlainClaimsDeps) {
+  constructor({ driver, clock, jobTypes }: PlainClaimsDeps) {
     this.#driver = driver;
     this.#clock = clock;
-    this.#lines = lines;
+    this.#jobTypes = jobTypes;
   }
 
   protected async claimPlain(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
@@ -79,15 +79,15 @@ export class PlainClaims {
           : { name: "claim", params: { now, session, names, direction, queues: ask.value.queues, levels } };
       ask = asks.next(await this.#driver.write(call, "claim"));
     }
-    await this.learnLines(ask.value);
-    return claimedJobs(ask.value, session, scope, cursor, this.#lines);
+    await this.learnJobTypes(ask.value);
+    return claimedJobs(ask.value, session, scope, cursor, this.#jobTypes);
   }
 
-  /** The names of lines that this process has not met yet. */
-  protected async learnLines(rows: readonly Row[]): Promise<void> {
-    if (rows.every((row) => this.#lines.name(number(row, "line")) !== undefined)) return;
-    const ids = unknownLines(rows, this.#lines);
-    this.#lines.learn(await this.#driver.read({ name: "namesOfLines", params: { ids } }, "claim"));
+  /** The names of job types that this process has not met yet. */
+  protected async learnJobTypes(rows: readonly Row[]): Promise<void> {
+    if (rows.every((row) => this.#jobTypes.name(number(row, "job_type")) !== undefined)) return;
+    const ids = unknownJobTypes(rows, this.#jobTypes);
+    this.#jobTypes.learn(await this.#driver.read({ name: "jobTypesById", params: { ids } }, "claim"));
   }
 
   protected async peekPlain(
@@ -98,15 +98,15 @@ export class PlainClaims {
     const { queues, names, direction } = scopeParams(scope);
     const { channel, message } = this.#driver.proof() ?? { channel: null, message: null };
     const startedMs = this.#clock.monotonic();
-    const leftMs = completeInMs(cursor?.peekedAt ?? -Infinity, cursor?.peekMs ?? 0, startedMs);
+    const leftMs = completeInMs(cursor?.dueCheckedAt ?? -Infinity, cursor?.dueCheckMs ?? 0, startedMs);
     const levels = cursor === undefined || leftMs === 0 ? [] : aMomentBefore(knownLevels(scope, cursor));
     const params = { now, queues, names, direction, levels, channel, message };
     // With the claims: a look that hangs for longer than a claim may would keep the worker from claiming.
-    const [found] = await this.#driver.read({ name: "peek", params }, "claim");
+    const [found] = await this.#driver.read({ name: "checkDue", params }, "claim");
     const row = found as Row;
     const endedMs = this.#clock.monotonic();
     if (cursor !== undefined && leftMs === 0)
-      Object.assign(cursor, { peekedAt: endedMs, peekMs: endedMs - startedMs });
+      Object.assign(cursor, { dueCheckedAt: endedMs, dueCheckMs: endedMs - startedMs });
     return {
       now: number(row, "now"),
       dueAt: dueAtIn(row),
@@ -199,14 +199,14 @@ export function* asksOf(
   monotonic: () => number,
 ): Generator<ClaimAsk, Row[], Row[]> {
   const levels = knownLevels(scope, cursor);
-  if (levels.length > 0 && !mustLookBack(cursor, monotonic())) {
+  if (levels.length > 0 && !mustRescan(cursor, monotonic())) {
     const rows = yield { queues: edgeRows(scope, cursor, levels), levels, onward: true };
     if (rows.length > 0) return rows;
   }
   const startedMs = monotonic();
-  const all = completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, startedMs) === 0;
+  const all = completeInMs(cursor.rescannedAt, cursor.rescanMs ?? 0, startedMs) === 0;
   const rows = yield { queues: scopeRows(scope), levels: all ? [] : aMomentBefore(levels), onward: false };
-  lookedBack(cursor, rows, all ? { startedMs, endedMs: monotonic() } : null);
+  rescanned(cursor, rows, all ? { startedMs, endedMs: monotonic() } : null);
   return rows;
 }
 
@@ -215,7 +215,7 @@ export function partOf(cursor: ClaimCursor, name: string): ClaimCursor {
   const parts = (cursor.parts ??= new Map<string, ClaimCursor>());
   const known = parts.get(name);
   if (known !== undefined) return known;
-  const part: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+  const part: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
   parts.set(name, part);
   return part;
 }
@@ -228,8 +228,8 @@ export function knownLevels(scope: ClaimScope, cursor: ClaimCursor): RowList {
     const limit = shared ? scope.limit : isLimits(scope.queues) ? (scope.queues.get(level.queue) ?? 0) : 0;
     // A kind may be left out for a time: its breaker is open, or its budget is empty.
     if (limit === 0 || (scope.names !== "all" && !scope.names.includes(level.name))) continue;
-    const { line, rank, queue, runAt, place } = level;
-    levels.push({ line, rank, queue, group: shared ? "" : queue, limit, runAt, place });
+    const { jobType, rank, queue, runAt, rowKey } = level;
+    levels.push({ jobType, rank, queue, group: shared ? "" : queue, limit, runAt, rowKey });
   }
   return levels;
 }
@@ -248,43 +248,44 @@ export function aMomentBefore(levels: RowList): RowList {
 }
 
 /** True: the next claim looks at more than the cursor tells. */
-export function mustLookBack(cursor: ClaimCursor, monotonicMs: number): boolean {
-  const everyMs = Math.max(LOOK_BACK_MS, (cursor.lookBackMs ?? 0) * LOOK_BACK_SHARE);
-  return cursor.unseen === true || monotonicMs >= cursor.lookedBackAt + everyMs;
+export function mustRescan(cursor: ClaimCursor, monotonicMs: number): boolean {
+  const everyMs = Math.max(RESCAN_MS, (cursor.rescanMs ?? 0) * RESCAN_SHARE);
+  return cursor.unseen === true || monotonicMs >= cursor.rescannedAt + everyMs;
 }
 
 /** How long until a look at everything has its share of the time again, if the last one was then and took so long. */
 export function completeInMs(lookedAt: number, tookMs: number, monotonicMs: number): number {
-  return Math.max(0, lookedAt + tookMs * LOOK_BACK_SHARE - monotonicMs);
+  return Math.max(0, lookedAt + tookMs * RESCAN_SHARE - monotonicMs);
 }
 
 /** True: the latest look at everything, less than a second ago, found nothing, and no wake-up has come since. */
-export function isBarren(cursor: ClaimCursor, monotonicMs: number): boolean {
-  return cursor.barren === true && monotonicMs < cursor.lookedBackAt + LOOK_BACK_MS;
+export function isEmpty(cursor: ClaimCursor, monotonicMs: number): boolean {
+  return cursor.empty === true && monotonicMs < cursor.rescannedAt + RESCAN_MS;
 }
 
 /**
  * After a look back, before its jobs are handed over: a level that gave some goes on behind them, although a claim has been further
  * (there may be more that came late). The others begin where they did.
  */
-export function lookedBack(
+export function rescanned(
   cursor: ClaimCursor,
   rows: readonly Row[],
   all: { readonly startedMs: number; readonly endedMs: number } | null,
 ): void {
-  cursor.barren = rows.length === 0;
+  cursor.empty = rows.length === 0;
   cursor.unseen = false;
   cursor.edges?.clear();
-  for (const { line, rank } of rows) cursor.levels.delete(levelKey(Number(line), Number(rank)));
+  for (const { job_type: jobType, rank } of rows)
+    cursor.levels.delete(levelKey(Number(jobType), Number(rank)));
   if (all === null) return;
   // A few are kept: the next job mostly comes to one of them.
   keepLatest(cursor, MOST_KEPT);
-  cursor.lookedBackAt = all.endedMs;
-  cursor.lookBackMs = all.endedMs - all.startedMs;
+  cursor.rescannedAt = all.endedMs;
+  cursor.rescanMs = all.endedMs - all.startedMs;
 }
 
-function levelKey(line: number, rank: number): string {
-  return `${line}:${rank}`;
+function levelKey(jobType: number, rank: number): string {
+  return `${jobType}:${rank}`;
 }
 
 function keepLatest({ levels }: ClaimCursor, most: number): void {
@@ -300,18 +301,18 @@ function claimedJobs(
   session: number,
   scope: ClaimScope,
   cursor: ClaimCursor,
-  lines: Lines,
+  jobTypes: JobTypes,
 ): ClaimedJob[] {
   const direction = directionOf(scope);
   const jobs = rows.map((row) => {
-    const line = row["line"] as number;
-    const name = lines.name(line);
-    if (name === undefined) throw new TypeError(`line ${line} is not known`);
+    const jobType = row["job_type"] as number;
+    const name = jobTypes.name(jobType);
+    if (name === undefined) throw new TypeError(`job type ${jobType} is not known`);
     return claimedJob(row, session, name);
   });
   movePast(cursor, scope, rows, jobs);
   return jobs.sort(
-    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.place < b.place ? -1 : 1),
+    (a, b) => (b.priority - a.priority) * direction || a.runAt - b.runAt || (a.rowKey < b.rowKey ? -1 : 1),
   );
 }
 
@@ -327,17 +328,17 @@ export function movePast(
   const edges = (cursor.edges ??= new Map<string, number>());
   let last: ClaimLevel | undefined;
   jobs.forEach((job, i) => {
-    const line = rows[i]?.["line"] as number;
+    const jobType = rows[i]?.["job_type"] as number;
     const rank = rows[i]?.["rank"] as number;
     // Most jobs of a claim are of the level of the one before.
-    if (last === undefined || last.line !== line || last.rank !== rank) {
-      last = levelOf(cursor, line, rank, job);
+    if (last === undefined || last.jobType !== jobType || last.rank !== rank) {
+      last = levelOf(cursor, jobType, rank, job);
       const group = grouped ? job.queue : "";
       edges.set(group, Math.max(edges.get(group) ?? FIRST_RANK, rank * direction));
     }
-    if (job.runAt > last.runAt || (job.runAt === last.runAt && job.place > last.place)) {
+    if (job.runAt > last.runAt || (job.runAt === last.runAt && job.rowKey > last.rowKey)) {
       last.runAt = job.runAt;
-      last.place = job.place;
+      last.rowKey = job.rowKey;
     }
   });
   keepLatest(cursor, MOST_KNOWN);
@@ -346,12 +347,12 @@ export function movePast(
 /** The job's level, which is now the latest. */
 function levelOf(
   cursor: ClaimCursor,
-  line: number,
+  jobType: number,
   rank: number,
-  { queue, name, runAt, place }: ClaimedJob,
+  { queue, name, runAt, rowKey }: ClaimedJob,
 ): ClaimLevel {
-  const key = levelKey(line, rank);
-  const level = cursor.levels.get(key) ?? { line, rank, queue, name, runAt, place };
+  const key = levelKey(jobType, rank);
+  const level = cursor.levels.get(key) ?? { jobType, rank, queue, name, runAt, rowKey };
   cursor.levels.delete(key);
   cursor.levels.set(key, level);
   return level;
@@ -364,18 +365,18 @@ export function inClaimOrder(rows: readonly Row[], direction: number): Row[] {
       row,
       rank: number(row, "rank") * direction,
       runAt: number(row, "run_at"),
-      place: placeIn(row),
+      rowKey: rowKeyIn(row),
     }))
-    .sort((a, b) => a.rank - b.rank || a.runAt - b.runAt || (a.place < b.place ? -1 : 1))
+    .sort((a, b) => a.rank - b.rank || a.runAt - b.runAt || (a.rowKey < b.rowKey ? -1 : 1))
     .map(({ row }) => row);
 }
 
-/** Lines in the answer that this process has not met yet. */
-function unknownLines(rows: readonly Row[], lines: Lines): number[] {
+/** Job types in the answer that this process has not met yet. */
+function unknownJobTypes(rows: readonly Row[], jobTypes: JobTypes): number[] {
   const missing = new Set<number>();
   for (const row of rows) {
-    const line = number(row, "line");
-    if (lines.name(line) === undefined) missing.add(line);
+    const jobType = number(row, "job_type");
+    if (jobTypes.name(jobType) === undefined) missing.add(jobType);
   }
   return [...missing];
 }
@@ -383,7 +384,7 @@ function unknownLines(rows: readonly Row[], lines: Lines): number[] {
 /** What a claim's row has. Postgres gives a bigint as text where it may be large. */
 interface ClaimedRow {
   readonly id: string;
-  readonly place?: number;
+  readonly row_key?: number;
   readonly token: number | string;
   readonly rank: number;
   readonly input: string;
@@ -401,15 +402,15 @@ interface ClaimedRow {
  * A claimed or orphaned job. `session` and where it comes from are the caller's to know. Most jobs have no `rest`, and a
  * drain makes tens of thousands of these a second: hence one literal, and columns that are read by their names.
  */
-export function claimedJob(row: Row, session: number, line: { queue: string; name: string }): ClaimedJob {
+export function claimedJob(row: Row, session: number, jobType: { queue: string; name: string }): ClaimedJob {
   const from = row as unknown as ClaimedRow;
   const job: ClaimedJob = {
     id: from.id,
-    place: from.place ?? from.id,
+    rowKey: from.row_key ?? from.id,
     token: Number(from.token),
     session,
-    name: line.name,
-    queue: line.queue,
+    name: jobType.name,
+    queue: jobType.queue,
     priority: -from.rank || 0,
     input: from.input,
     attempt: from.attempt,
@@ -430,7 +431,7 @@ export function claimedJob(row: Row, session: number, line: { queue: string; nam
     cancelReason: from.cancel_reason ?? null,
   };
   if (from.rest === null && (from.counted ?? null) === null) return job;
-  const counted = (from.counted ?? null) === null ? null : { counted: countedIn(row, line.queue) };
+  const counted = (from.counted ?? null) === null ? null : { counted: countedIn(row, jobType.queue) };
   return { ...job, ...restOf(from.rest), ...counted };
 }
 
@@ -462,7 +463,7 @@ export interface KeptRates {
 function countedIn(row: Row, queue: string): Counted {
   const bits = number(row, "counted");
   const lane = (bits & 1) === 0 ? null : maybeNumber(row, "lane_id");
-  const counted = { lane, line: number(row, "line"), queue: (bits & 2) === 0 ? null : queue };
+  const counted = { lane, jobType: number(row, "job_type"), queue: (bits & 2) === 0 ? null : queue };
   // Only where a claim is read anew: whoever claims knows them (lease/claim.ts).
   const rates = json(maybeText(row, "rates")) as KeptRates | null;
   if (rates === null) return counted;

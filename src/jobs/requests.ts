@@ -69,23 +69,23 @@ export interface JobContract<Name extends string = string, Input = unknown, Outp
   readonly lane: ((input: Input) => string | null) | null;
   /** The limits that its lanes begin with. */
   readonly lanes: LaneLimits | null;
-  readonly breaker: KindBreaker | null;
+  readonly breaker: DefinitionBreaker | null;
   /** What each start takes of which budget. */
-  readonly budget: KindBudget | null;
+  readonly budget: DefinitionBudget | null;
   /** @internal */
   readonly row: RowDefaults;
   readonly [outputType]?: Output;
 }
 
 /** A kind's breaker; with `key`, one for each key. */
-export interface KindBreaker {
+export interface DefinitionBreaker {
   readonly after: number;
   readonly cooldownMs: number;
   readonly key: ((input: never) => string | null) | null;
 }
 
 /** A kind's budget, and what one start of a job takes of it. */
-export interface KindBudget {
+export interface DefinitionBudget {
   readonly name: string;
   readonly tokens: number;
 }
@@ -106,8 +106,8 @@ export interface AnyContract {
   readonly unique: UniqueRule<never> | null;
   readonly lane: ((input: never) => string | null) | null;
   readonly lanes: LaneLimits | null;
-  readonly breaker: KindBreaker | null;
-  readonly budget: KindBudget | null;
+  readonly breaker: DefinitionBreaker | null;
+  readonly budget: DefinitionBudget | null;
   readonly row: RowDefaults;
 }
 

@@ -7,7 +7,7 @@
  *
  * Invariants: resolves only with a recorded output; every other end (dead, cancelled, gone, too late) rejects with
  * its own code; a wait that is over leaves no timer and no listener.
- * Not here: jobs whose kind keeps nothing once done (`keep: false`): they are gone by the time anybody looks.
+ * Not here: jobs whose name keeps nothing once done (`keep: false`): they are gone by the time anybody looks.
  */
 import type { Clock, Timer } from "../clock.ts";
 import { StateError } from "../errors.ts";

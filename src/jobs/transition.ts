@@ -75,7 +75,7 @@ export function decide(job: ClaimedJob, outcome: Outcome, policy: Policy, env: D
   return { ...transition, unstarted: true, counted: { ...(job.counted ?? uncounted), budget: job.budget } };
 }
 
-const uncounted: Counted = { lane: null, line: 0, queue: null };
+const uncounted: Counted = { lane: null, jobType: 0, queue: null };
 
 function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideEnv): Transition {
   switch (outcome.kind) {
@@ -86,7 +86,7 @@ function decided(job: ClaimedJob, outcome: Outcome, policy: Policy, env: DecideE
     case "dead":
       return end(job, "dead", {
         errors: withFailure(job, outcome.failure, env),
-        errorGroup: fingerprint(job.name, outcome.failure),
+        failureGroup: fingerprint(job.name, outcome.failure),
         ...(outcome.diverged === true ? { undo: false } : null),
       });
     case "throttled":
@@ -172,9 +172,12 @@ function failed(
   env: DecideEnv,
 ): Transition {
   const errors = withFailure(job, failure, env);
-  const errorGroup = fingerprint(job.name, failure);
-  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors, errorGroup });
-  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), { errors, errorGroup });
+  const failureGroup = fingerprint(job.name, failure);
+  if (job.attempt >= policy.maxAttempts) return end(job, "dead", { errors, failureGroup });
+  return again(job, retryInMs ?? backoffMs(policy.backoff, job.attempt, env.random), {
+    errors,
+    failureGroup,
+  });
 }
 
 /**
@@ -197,10 +200,10 @@ function lost(job: ClaimedJob, policy: Policy, env: DecideEnv): Transition {
     : `its worker died (crash ${crashes})`;
   const failure = { message, stack: null, code: "KILLED_WORKER" };
   const errors = withFailure(job, failure, heldUntil(job, env), true);
-  const errorGroup = fingerprint(job.name, failure);
-  if (over) return end(job, "dead", { errors, errorGroup, crashes });
+  const failureGroup = fingerprint(job.name, failure);
+  if (over) return end(job, "dead", { errors, failureGroup, crashes });
   const attempt = perAttempt ? job.attempt : givenBack(job);
-  return again(job, 0, { keeps: true, errors, errorGroup, crashes, attempt });
+  return again(job, 0, { keeps: true, errors, failureGroup, crashes, attempt });
 }
 
 /** What is lost is lost when its lease passes, whenever somebody finds it: both instants are of the database's clock. */
@@ -230,7 +233,7 @@ function end(
   change: {
     output?: string | null;
     errors?: string | undefined;
-    errorGroup?: string;
+    failureGroup?: string;
     attempt?: number;
     crashes?: number;
     keep?: boolean;
@@ -240,7 +243,7 @@ function end(
   const transition: Transition = {
     move: "end",
     id: job.id,
-    place: job.place,
+    rowKey: job.rowKey,
     token: job.token,
     state,
     output: change.output ?? null,
@@ -250,10 +253,10 @@ function end(
     keyed: job.keyed,
     keep: change.keep ?? true,
   };
-  if (change.errorGroup === undefined && job.counted === undefined) return transition;
+  if (change.failureGroup === undefined && job.counted === undefined) return transition;
   return {
     ...transition,
-    ...(change.errorGroup === undefined ? null : { errorGroup: change.errorGroup }),
+    ...(change.failureGroup === undefined ? null : { failureGroup: change.failureGroup }),
     ...(change.undo === undefined ? null : { undo: change.undo }),
     ...(job.counted === undefined ? null : { counted: job.counted }),
   };
@@ -282,7 +285,7 @@ function again(
   change: {
     /** Without a delay it keeps its due time. */ keeps?: true;
     errors?: string;
-    errorGroup?: string;
+    failureGroup?: string;
     attempt?: number;
     crashes?: number;
     throttled?: boolean;
@@ -298,7 +301,7 @@ function again(
     delayMs: delayMs > 0 ? Math.min(Math.round(delayMs), MAX_DELAY_MS) : 0,
     ...(change.keeps === true && !(delayMs > 0) ? { keeps: { queue: job.queue, runAt: job.runAt } } : null),
     errors: change.errors ?? job.errors,
-    ...(change.errorGroup === undefined ? {} : { errorGroup: change.errorGroup }),
+    ...(change.failureGroup === undefined ? {} : { failureGroup: change.failureGroup }),
     attempt: change.attempt ?? job.attempt,
     crashes: change.crashes ?? job.crashes,
     throttled: change.throttled ?? false,

@@ -4,7 +4,7 @@
  *   claim ─┬─ no limits in scope: the plain claim
  *          └─ else: the plain claim, and one transaction for jobs under limits (limits/limited-claim.ts), by turns
  *   claimBudgeted: one transaction that takes a budget's tokens too (limits/budget-claim.ts)
- *   peek: when a claim would find something
+ *   checkDue: when a claim would find something
  *
  * Invariants: the jobs of the first half of a claim are handed over, whatever becomes of the second; a queue whose limits
  * this process does not know yet is left alone by the statement itself.
@@ -13,12 +13,12 @@
 import type { Clock } from "../clock.ts";
 import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
-import type { Lines } from "../jobs/job-types.ts";
+import type { JobTypes } from "../jobs/job-types.ts";
 import {
   aMomentBefore,
   claimedJob,
   dueAtIn,
-  isBarren,
+  isEmpty,
   knownLevels,
   movePast,
   partOf,
@@ -30,50 +30,50 @@ import {
 } from "../jobs/plain-claim.ts";
 import { flag, number, text } from "../jobs/rows.ts";
 import { budgetClaim } from "../limits/budget-claim.ts";
-import type { Gates } from "../limits/gates.ts";
-import { gatedClaim, type GatedClaim, LIMITED } from "../limits/limited-claim.ts";
+import type { LimitedQueues } from "../limits/limited-queues.ts";
+import { limitedClaim, type LimitedClaim, LIMITED } from "../limits/limited-claim.ts";
 import { slowestLately } from "../limits/rules/rate-window.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { StoreEvents } from "../storage/store.ts";
-import type { ClaimStore, Peek } from "./store.ts";
+import type { ClaimStore, DueCheck } from "./store.ts";
 
 export interface ClaimsDeps extends PlainClaimsDeps {
-  readonly gates: Gates;
+  readonly limitedQueues: LimitedQueues;
   readonly warn: StoreEvents["onWarning"];
 }
 
 export class Claims extends PlainClaims implements ClaimStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
-  readonly #lines: Lines;
-  readonly #gates: Gates;
+  readonly #jobTypes: JobTypes;
+  readonly #limitedQueues: LimitedQueues;
   readonly #warn: StoreEvents["onWarning"];
   #claimsTakeMs = 0;
-  #budgetTurn = 0;
-  #gatedTurn = 0;
+  #budgetClaims = 0;
+  #limitedClaims = 0;
 
-  constructor({ driver, clock, lines, gates, warn }: ClaimsDeps) {
-    super({ driver, clock, lines });
+  constructor({ driver, clock, jobTypes, limitedQueues, warn }: ClaimsDeps) {
+    super({ driver, clock, jobTypes });
     this.#driver = driver;
     this.#clock = clock;
-    this.#lines = lines;
-    this.#gates = gates;
+    this.#jobTypes = jobTypes;
+    this.#limitedQueues = limitedQueues;
     this.#warn = warn;
   }
 
   async claim(session: number, scope: ClaimScope, cursor: ClaimCursor): Promise<ClaimedJob[]> {
-    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
-    const gates = this.#gates.concern(scope);
-    if (gates === null) return this.claimPlain(session, scope, cursor);
-    return this.#claimBoth(session, scope, cursor, gates);
+    if (this.#limitedQueues.stale(this.#clock.monotonic())) await this.#readLimitedQueues();
+    const limitedQueues = this.#limitedQueues.concern(scope);
+    if (limitedQueues === null) return this.claimPlain(session, scope, cursor);
+    return this.#claimBoth(session, scope, cursor, limitedQueues);
   }
 
-  async peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek> {
+  async checkDue(scope: ClaimScope, cursor?: ClaimCursor): Promise<DueCheck> {
     const now = this.#driver.now();
     const { laned, limited, ...plain } = await this.peekPlain(scope, cursor, now);
-    this.#gates.learn({ laned, limited }, this.#clock.monotonic());
-    return this.#gates.concern(scope) === null ? plain : this.#peekBoth(plain, scope, cursor, now);
+    this.#limitedQueues.learn({ laned, limited }, this.#clock.monotonic());
+    return this.#limitedQueues.concern(scope) === null ? plain : this.#peekBoth(plain, scope, cursor, now);
   }
 
   /** Jobs with a lane or of a limited queue, and those without. */
@@ -81,21 +81,21 @@ export class Claims extends PlainClaims implements ClaimStore {
     session: number,
     scope: ClaimScope,
     cursor: ClaimCursor,
-    gates: { readonly laned: boolean; readonly limited: boolean },
+    limitedQueues: { readonly laned: boolean; readonly limited: boolean },
   ): Promise<ClaimedJob[]> {
     // Who has the first choice changes with every claim, so that neither lanes nor jobs without one are kept waiting.
     cursor.lanesFirst = cursor.lanesFirst !== true;
     const askedAt = this.#clock.monotonic();
     // No jobs without a lane a moment ago, and no wake-up since: those with one are asked first, and alone if they give.
-    const barren = isBarren(cursor, this.#clock.monotonic());
+    const empty = isEmpty(cursor, this.#clock.monotonic());
     const plain = (rest: ClaimScope) => this.claimPlain(session, rest, cursor);
-    const gated = (rest: ClaimScope) => this.#claimGated(session, rest, cursor, gates);
-    const [first, second] = cursor.lanesFirst || barren ? [gated, plain] : [plain, gated];
+    const limited = (rest: ClaimScope) => this.#claimLimited(session, rest, cursor, limitedQueues);
+    const [first, second] = cursor.lanesFirst || empty ? [limited, plain] : [plain, limited];
     const jobs = await first(scope);
     const rest = without(scope, jobs);
-    if (rest.limit === 0 || (barren && jobs.length > 0)) return this.#answered(jobs, askedAt);
+    if (rest.limit === 0 || (empty && jobs.length > 0)) return this.#answered(jobs, askedAt);
     try {
-      return this.#answered(byTurns(jobs, await second(rest)), askedAt);
+      return this.#answered(byRotations(jobs, await second(rest)), askedAt);
     } catch (error) {
       // What the first part brought is held: it must be handed over. The caller learns that the second may have taken more.
       if (jobs.length === 0) throw error;
@@ -111,50 +111,50 @@ export class Claims extends PlainClaims implements ClaimStore {
     return jobs;
   }
 
-  async #readGates(): Promise<void> {
-    const rows = await this.#driver.read({ name: "gates", params: {} }, "claim");
+  async #readLimitedQueues(): Promise<void> {
+    const rows = await this.#driver.read({ name: "limitedQueues", params: {} }, "claim");
     const names = (laned: boolean) =>
       rows.filter((row) => flag(row, "laned") === laned).map((row) => text(row, "queue"));
-    this.#gates.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
+    this.#limitedQueues.learn({ laned: names(true), limited: names(false) }, this.#clock.monotonic());
   }
 
   /** Jobs with a lane, and jobs of queues with limits: one transaction, see limits/limited-claim.ts. */
-  async #claimGated(
+  async #claimLimited(
     session: number,
     scope: ClaimScope,
     cursor: ClaimCursor,
-    gates: { readonly laned: boolean; readonly limited: boolean },
+    limitedQueues: { readonly laned: boolean; readonly limited: boolean },
   ): Promise<ClaimedJob[]> {
     const sentAt = this.#clock.monotonic();
-    this.#gatedTurn += 1;
+    this.#limitedClaims += 1;
     const ask = {
-      ...gates,
+      ...limitedQueues,
       session,
       scope,
       now: this.#driver.now(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
       lanesFirst: cursor.lanesFirst !== false,
-      turn: this.#gatedTurn,
+      claimNumber: this.#limitedClaims,
       cursor,
       monotonic: () => this.#clock.monotonic(),
     };
-    const claim = await this.#driver.transaction("claimLimited", () => gatedClaim(ask), "claim");
+    const claim = await this.#driver.transaction("claimLimited", () => limitedClaim(ask), "claim");
     return this.#limitedJobs(claim, { session, sentAt });
   }
 
   claimBudgeted: ClaimStore["claimBudgeted"] = async (session, given, budget, cursor) => {
-    if (this.#gates.stale(this.#clock.monotonic())) await this.#readGates();
+    if (this.#limitedQueues.stale(this.#clock.monotonic())) await this.#readLimitedQueues();
     const scope = { ...given, names: budget.names };
-    this.#budgetTurn += 1;
+    this.#budgetClaims += 1;
     const ask = {
       budget,
       scope,
-      concern: (narrowed: ClaimScope) => this.#gates.concern(narrowed),
+      concern: (narrowed: ClaimScope) => this.#limitedQueues.concern(narrowed),
       session,
       now: () => this.#driver.now(),
       monotonic: () => this.#clock.monotonic(),
       claimsTakeMs: this.#clock.system ? this.#claimsTakeMs : null,
-      turn: this.#budgetTurn,
+      claimNumber: this.#budgetClaims,
       cursor,
     };
     const claim = await this.#driver.transaction("claimBudgeted", () => budgetClaim(ask), "claim");
@@ -175,7 +175,7 @@ export class Claims extends PlainClaims implements ClaimStore {
 
   /** What a claim under limits brought, for the worker; what it could not read is told. */
   async #limitedJobs(
-    { rows, rated, broken, strays, parts }: GatedClaim,
+    { rows, rated, broken, strays, parts }: LimitedClaim,
     { session, sentAt }: { session: number; sentAt: number },
   ): Promise<ClaimedJob[]> {
     for (const queue of broken) {
@@ -188,12 +188,12 @@ export class Claims extends PlainClaims implements ClaimStore {
       this.#warn(`${strays} rows of "ready" had no row in "job" and could not run. They were deleted.`, {
         count: strays,
       });
-    await this.learnLines(rows);
+    await this.learnJobTypes(rows);
     const jobs = new Map<Row, ClaimedJob>();
     for (const row of rows) {
-      const line = this.#lines.name(number(row, "line"));
-      if (line === undefined) throw new TypeError(`line ${number(row, "line")} is not known`);
-      const job = claimedJob(row, session, line);
+      const jobType = this.#jobTypes.name(number(row, "job_type"));
+      if (jobType === undefined) throw new TypeError(`job type ${number(row, "job_type")} is not known`);
+      const job = claimedJob(row, session, jobType);
       const rate = rated.get(job.id);
       const counted =
         rate === undefined || job.counted === undefined ? null : { ...job.counted, at: rate.at };
@@ -218,22 +218,25 @@ export class Claims extends PlainClaims implements ClaimStore {
     scope: ClaimScope,
     cursor: ClaimCursor | undefined,
     now: number | null,
-  ): Promise<Peek> {
+  ): Promise<DueCheck> {
     const startedMs = this.#clock.monotonic();
     const complete = plain.completeInMs === null;
     const part = cursor === undefined || complete ? undefined : partOf(cursor, LIMITED);
     const levels = part === undefined ? [] : aMomentBefore(knownLevels(scope, part));
     const params = { now, ...scopeParams(scope), levels };
-    const [row] = await this.#driver.read({ name: "peekGated", params }, "claim");
+    const [row] = await this.#driver.read({ name: "checkLimitedDue", params }, "claim");
     const endedMs = this.#clock.monotonic();
     if (cursor !== undefined && complete)
-      Object.assign(cursor, { peekedAt: endedMs, peekMs: (cursor.peekMs ?? 0) + endedMs - startedMs });
+      Object.assign(cursor, {
+        dueCheckedAt: endedMs,
+        dueCheckMs: (cursor.dueCheckMs ?? 0) + endedMs - startedMs,
+      });
     return { ...plain, dueAt: earliest(plain.dueAt, dueAtIn(row as Row)) };
   }
 }
 
 /** Both lists keep their order; neither waits for the end of the other. */
-function byTurns(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob[] {
+function byRotations(a: readonly ClaimedJob[], b: readonly ClaimedJob[]): ClaimedJob[] {
   const both: ClaimedJob[] = [];
   for (let i = 0; i < Math.max(a.length, b.length); i += 1) {
     const [x, y] = [a[i], b[i]];

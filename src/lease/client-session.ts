@@ -172,7 +172,7 @@ export class LeaseSession {
   /** A claim that is tried again begins with what the one before has taken: else both would count. */
   async #claimAfresh(scope: ClaimScope): Promise<ClaimedJob[]> {
     if (this.#unsure) await this.#compare();
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     this.#unsure = true;
     const claimed = await this.#deps.store.claims.claim(this.#session, scope, cursor);
     this.#unsure = cursor.failed !== undefined;
@@ -200,7 +200,7 @@ export class LeaseSession {
     return {
       expiresAt: this.expiresAt,
       cancel:
-        renewal.wishes.find(({ id, token, pause }) => id === job.id && token === job.token && !pause)
+        renewal.requests.find(({ id, token, pause }) => id === job.id && token === job.token && !pause)
           ?.reason ?? null,
     };
   }

@@ -51,14 +51,14 @@ export interface LeaseOptions {
 }
 
 const outputCodes = { notJson: "OUTPUT_NOT_JSON", tooLarge: "OUTPUT_TOO_LARGE" } as const;
-// As often as workers' duty for it (upkeep/tasks.ts): where programs only lease, no worker runs.
+// As often as workers' upkeep task for it (upkeep/tasks.ts): where programs only lease, no worker runs.
 const straysMs = 40_000;
 
 /** Takes up to `limit` leases in claim order. */
 export async function lease(options: LeaseOptions | undefined, deps: LeaseDeps): Promise<Lease[]> {
   const { scope, forMs } = checkLeaseOptions(options, deps.order);
   const { store, retry } = deps;
-  const seen = await retry.repeatable(() => store.claims.peek(scope));
+  const seen = await retry.repeatable(() => store.claims.checkDue(scope));
   const orphaned = seen.expiresAt !== null && seen.expiresAt <= seen.now;
   const taken = orphaned || (await areStrays(deps)) ? await reapOnce(deps) : 0;
   // An empty look opens no session: polling an empty queue writes nothing.

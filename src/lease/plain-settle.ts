@@ -61,27 +61,30 @@ export function doneCall(
 ): { call: Call<"done" | "doneAlike">; endedOf: (rows: readonly Row[]) => Set<string> } {
   const token = ended[0]?.token ?? null;
   if (!ended.every((transition) => transition.token === token && transition.output === null)) {
-    const rows = ended.map(({ place, token, output }) => ({ place, token, output }));
+    const rows = ended.map(({ rowKey, token, output }) => ({ rowKey, token, output }));
     return {
       call: { name: "done", params: { ...params, rows } },
       endedOf: (moved) => ids(named(ended, moved)),
     };
   }
-  const places = ended.map(({ place }) => place) as string[] | number[];
+  const rowKeys = ended.map(({ rowKey }) => rowKey) as string[] | number[];
   // What it names was watched, or was not its to end.
   const endedOf = (rows: readonly Row[]): Set<string> => {
-    const missed = new Set(rows.filter((row) => !flag(row, "watched")).map((row) => row["place"]));
+    const missed = new Set(rows.filter((row) => !flag(row, "watched")).map((row) => row["row_key"]));
     const moved = new Set<string>();
-    for (const { id, place } of ended) if (missed.size === 0 || !missed.has(place)) moved.add(id);
+    for (const { id, rowKey } of ended) if (missed.size === 0 || !missed.has(rowKey)) moved.add(id);
     return moved;
   };
-  return { call: { name: "doneAlike", params: { ...params, token, places, count: places.length } }, endedOf };
+  return {
+    call: { name: "doneAlike", params: { ...params, token, rowKeys, count: rowKeys.length } },
+    endedOf,
+  };
 }
 
 /** Rows that say which jobs they mean by their places, with the ids that these have. */
 export function named(ended: readonly End[], rows: readonly Row[]): Row[] {
-  const byPlace = new Map<unknown, string>(ended.map(({ place, id }) => [place, id]));
-  return rows.map((row) => ({ ...row, id: byPlace.get(row["place"]) }));
+  const byRowKey = new Map<unknown, string>(ended.map(({ rowKey, id }) => [rowKey, id]));
+  return rows.map((row) => ({ ...row, id: byRowKey.get(row["row_key"]) }));
 }
 
 export function ids(rows: readonly Row[]): Set<string> {

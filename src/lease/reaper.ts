@@ -6,7 +6,7 @@
  *
  * Invariants: a job is taken over only while the session that held it is dead, fenced by its token, so two reapers
  * and a slow one do no harm; nothing here depends on the dead worker's rows beyond its session.
- * Not here: when to look. `peek` says when an open session ends (worker/claimer.ts); claims that commit after their session was closed
+ * Not here: when to look. `checkDue` says when an open session ends (worker/claimer.ts); claims that commit after their session was closed
  * are no cost of every look, but found by `over` (upkeep/tasks.ts; lease-client.ts, where no worker runs).
  */
 import type { Clock } from "../clock.ts";

@@ -13,27 +13,27 @@
  */
 import type { Clock } from "../clock.ts";
 import type { AnyJob } from "../jobs/define-job.ts";
-import type { Place } from "../jobs/job.ts";
+import type { RowKey } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import type { Store } from "../storage/store.ts";
 import { decide, policyFor, UNHEARD } from "../jobs/transition.ts";
 
 /** Claimed jobs by token, each by its row key: what a worker knows, or what the database says that it holds. */
 export class HeldJobs {
-  readonly #byToken = new Map<number, Set<Place>>();
+  readonly #byToken = new Map<number, Set<RowKey>>();
 
-  constructor(jobs: Iterable<{ readonly token: number; readonly place: Place }> = []) {
-    for (const { token, place } of jobs) this.add(token, place);
+  constructor(jobs: Iterable<{ readonly token: number; readonly rowKey: RowKey }> = []) {
+    for (const { token, rowKey } of jobs) this.add(token, rowKey);
   }
 
-  add(token: number, place: Place): void {
-    const places = this.#byToken.get(token);
-    if (places === undefined) this.#byToken.set(token, new Set([place]));
-    else places.add(place);
+  add(token: number, rowKey: RowKey): void {
+    const rowKeys = this.#byToken.get(token);
+    if (rowKeys === undefined) this.#byToken.set(token, new Set([rowKey]));
+    else rowKeys.add(rowKey);
   }
 
-  has({ token, place }: { readonly token: number; readonly place: Place }): boolean {
-    return this.#byToken.get(token)?.has(place) === true;
+  has({ token, rowKey }: { readonly token: number; readonly rowKey: RowKey }): boolean {
+    return this.#byToken.get(token)?.has(rowKey) === true;
   }
 
   hasToken(token: number): boolean {
@@ -83,10 +83,10 @@ export async function reconcile(deps: ReconcilerDeps, session: number): Promise<
 
 /** The tokens under which the session holds a job that the worker does not know. */
 export function unknownTokens(
-  claims: readonly { readonly token: number; readonly held: readonly Place[] }[],
+  claims: readonly { readonly token: number; readonly held: readonly RowKey[] }[],
   known: HeldJobs,
 ): number[] {
   return claims
-    .filter(({ token, held }) => held.some((place) => !known.has({ token, place })))
+    .filter(({ token, held }) => held.some((rowKey) => !known.has({ token, rowKey })))
     .map(({ token }) => token);
 }

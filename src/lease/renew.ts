@@ -18,12 +18,12 @@ export function renewCall(session: number, now: number | null, aheadMs = 0): Cal
 
 export function readRenewal(rows: readonly Row[]): Renewal {
   const [row] = rows;
-  if (row === undefined) return { alive: false, wishes: [], claims: [], stop: false, quietAt: null };
+  if (row === undefined) return { alive: false, requests: [], claims: [], stop: false, quietAt: null };
   return {
     alive: true,
     stop: flag(row, "stop"),
     quietAt: maybeNumber(row, "quiet_at"),
-    wishes: JSON.parse(text(row, "wishes")) as Renewal["wishes"],
+    requests: JSON.parse(text(row, "requests")) as Renewal["requests"],
     claims: JSON.parse(text(row, "claims")) as Renewal["claims"],
   };
 }

@@ -1,14 +1,14 @@
 /**
- * What operators wish of jobs that somebody runs: to be cancelled, or paused. Only the holder's fenced settle may touch a
- * running job, so a wish is written down (`cancel`, and a mark on the job's row), its holder is told, and whoever gives the job back
+ * What operators request of jobs that somebody runs: to be cancelled, or paused. Only the holder's fenced settle may touch a
+ * running job, so a request is written down (`cancel`, and a mark on the job's row), its holder is told, and whoever gives the job back
  * grants it.
  *
  *   pause ─┬─ nobody runs it ─▶ it waits to be resumed, at once
- *          └─ it runs ─▶ a wish ─▶ heard: the run stops before its next step ┐
+ *          └─ it runs ─▶ a request ─▶ heard: the run stops before its next step ┐
  *                              └─▶ not heard, or the job has no steps       ─┴▶ given back (again, wait), out of reach ─▶ granted
- *   a process that died between giving back and granting ─▶ granted by the sweep (`strayWishes`)
+ *   a process that died between giving back and granting ─▶ granted by the sweep (`strayRequests`)
  *
- * Invariants: a wish is of one claim of a job. A pause is granted, withdrawn (resume), or ends with its job; a cancel is granted
+ * Invariants: a request is of one claim of a job. A pause is granted, withdrawn (resume), or ends with its job; a cancel is granted
  * when that claim sleeps, fails, never started or is cut short by a shutdown, but not when its holder gives the job back by choice
  * (promise B6: the next claim is not cancelled by it). The mark decides, and goes with the claim: it is on the row that the asking
  * and the giving back both lock, so neither can miss the other, and no later life of the job finds one. A pause does not take the
@@ -18,11 +18,11 @@
 import { isId } from "../values/id.ts";
 import type { CancelOutcome, PauseOutcome, ResumeOutcome } from "../operate/store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
-import { ringLanes } from "../enqueue/dependency-rows.ts";
+import { wakeLanes } from "../enqueue/dependency-rows.ts";
 import { appendFailure } from "../jobs/failure.ts";
 import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
-/** `ready.wish`: what is wished of the claim that holds the job. */
+/** `ready.request`: what is requested of the claim that holds the job. */
 export const PAUSE = 1;
 export const CANCEL = 2;
 
@@ -36,27 +36,27 @@ export interface Granted {
   readonly asked: ReadonlySet<number>;
 }
 
-/** A job that was just given back; a wish counts only if it is of this claim of it (null: the job is out of reach for its sake). */
+/** A job that was just given back; a request counts only if it is of this claim of it (null: the job is out of reach for its sake). */
 export interface GivenBack {
   readonly id: string;
   readonly token: number | null;
 }
 
-/** Grants what is wished of jobs that were just given back. */
+/** Grants what is requested of jobs that were just given back. */
 export function* grantScript(given: readonly GivenBack[], now: number | null, at: number): Script<Granted> {
   const tokens = new Map(given.map(({ id, token }) => [id, token]));
   const known =
-    given.length === 0 ? [] : yield { name: "wishesOf", params: { ids: [...tokens.keys()].sort() } };
-  const wishes = known.filter((row) => {
+    given.length === 0 ? [] : yield { name: "requestsOf", params: { ids: [...tokens.keys()].sort() } };
+  const requests = known.filter((row) => {
     const token = tokens.get(text(row, "id")) ?? null;
     return token === null || token === number(row, "token");
   });
   const watched: string[] = [];
   const asked = new Set<number>();
   let woken = false;
-  if (wishes.length > 0)
-    yield { name: "withdraw", params: { ids: wishes.map((row) => text(row, "id")), pauses: false } };
-  for (const row of wishes) {
+  if (requests.length > 0)
+    yield { name: "withdraw", params: { ids: requests.map((row) => text(row, "id")), pauses: false } };
+  for (const row of requests) {
     const [wanted, reason] = [[text(row, "id")], text(row, "reason")];
     if (flag(row, "pause")) {
       const paused = yield* pauseScript(wanted, reason, now);
@@ -107,12 +107,12 @@ export function* cancelScript(
     yield { name: "release", params: { now, rows: woken } };
     const again = undos.map(({ id }) => id);
     yield { name: "runNow", params: { now, ids: again } };
-    yield { name: "ringJobs", params: { ids: again } };
+    yield { name: "wakeLanesOfJobs", params: { ids: again } };
   }
   // One that was paused, or put out of reach for this cancel's sake, goes on undoing.
   const freed =
     undoing.size === 0 ? [] : yield { name: "resumeQueued", params: { now, ids: [...undoing].sort() } };
-  yield* ringLanes(freed);
+  yield* wakeLanes(freed);
   if (queued.length > 0) {
     const ended = queued.map((row) => ({
       id: text(row, "id"),
@@ -149,10 +149,10 @@ function cancelled(row: Row, reason: string, at: number): string {
   });
 }
 
-/** Writes down what is wished of running jobs (lease/request-rows.ts). */
+/** Writes down what is requested of running jobs (lease/request-rows.ts). */
 export function* askHolders(
   running: readonly Row[],
-  wish: { readonly reason: string; readonly pause: boolean },
+  request: { readonly reason: string; readonly pause: boolean },
   now: number | null,
 ): Script<void> {
   if (running.length === 0) return;
@@ -160,7 +160,7 @@ export function* askHolders(
     id: text(row, "id"),
     session: number(row, "session"),
     token: number(row, "token"),
-    ...wish,
+    ...request,
   }));
   yield { name: "askHolder", params: { now, rows } };
 }
@@ -189,7 +189,7 @@ export function* pauseScript(
   return { outcomes, asked: new Set(running.map((row) => number(row, "session"))) };
 }
 
-/** Resumes: what was paused goes on; of what runs, the wish is withdrawn. */
+/** Resumes: what was paused goes on; of what runs, the request is withdrawn. */
 export function* resumeScript(
   ids: readonly string[],
   now: number | null,
@@ -198,7 +198,7 @@ export function* resumeScript(
   const rows = yield { name: "lockQueued", params: { ids: wanted } };
   const withdrawn = yield { name: "withdraw", params: { ids: wanted, pauses: true } };
   const resumed = yield { name: "resumeQueued", params: { now, ids: wanted } };
-  yield* ringLanes(resumed);
+  yield* wakeLanes(resumed);
   const outcomes = new Map<string, ResumeOutcome>(ids.map((id) => [id, "not_found"]));
   for (const row of rows) outcomes.set(text(row, "id"), "not_paused");
   for (const row of [...withdrawn, ...resumed]) outcomes.set(text(row, "id"), "resumed");

@@ -66,9 +66,10 @@ export class Sessions implements SessionStore {
   }
 
   async forgetDead(): Promise<number> {
-    const strays = await this.#driver.read({ name: "strayWishes", params: { limit: MOST_GRANTED } });
+    const strays = await this.#driver.read({ name: "strayRequests", params: { limit: MOST_GRANTED } });
     await this.#grant(strays.map((row) => ({ id: text(row, "id"), token: null })));
-    return (await this.#driver.write({ name: "bury", params: { now: this.#driver.now() } })).length;
+    return (await this.#driver.write({ name: "deleteEndedSessions", params: { now: this.#driver.now() } }))
+      .length;
   }
 
   async orphans(limit: number): Promise<ClaimedJob[]> {

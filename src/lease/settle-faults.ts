@@ -201,12 +201,12 @@ export class SettleFaults {
 
 /** The job dead, with nothing in its row but the code of the database's answer. */
 function unwritable(refused: Settlement, code: string, at: number): Settlement {
-  const { id, place, token, attempt, crashes, keyed, counted } = refused.job;
+  const { id, rowKey, token, attempt, crashes, keyed, counted } = refused.job;
   const message = `its outcome could not be written: ${code}`;
   const transition: Transition = {
     move: "end",
     id,
-    place,
+    rowKey,
     token,
     state: "dead",
     output: null,

@@ -18,7 +18,7 @@ import type { Call, Params, Row, RowList, Script } from "../storage/catalogue.ts
 import type { SettleStore } from "./store.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
-import { type Flows, suspendScript } from "../workflows/step-rows.ts";
+import { type Workflows, suspendScript } from "../workflows/step-rows.ts";
 import { uncount } from "../limits/limited-claim.ts";
 import { text } from "../jobs/rows.ts";
 import {
@@ -46,21 +46,21 @@ const RESOLVE_AGAIN_MS = 500;
 export interface SettlesDeps {
   readonly driver: Driver;
   readonly clock: Clock;
-  readonly flows: Flows;
+  readonly workflows: Workflows;
   readonly wake: (wake: Wake) => void;
 }
 
 export class Settles extends PlainSettles implements SettleStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
-  readonly #flows: Flows;
+  readonly #workflows: Workflows;
   readonly #wake: (wake: Wake) => void;
 
-  constructor({ driver, clock, flows, wake }: SettlesDeps) {
+  constructor({ driver, clock, workflows, wake }: SettlesDeps) {
     super(driver);
     this.#driver = driver;
     this.#clock = clock;
-    this.#flows = flows;
+    this.#workflows = workflows;
     this.#wake = wake;
   }
 
@@ -88,7 +88,7 @@ export class Settles extends PlainSettles implements SettleStore {
 
   async takeOver(transitions: readonly Transition[]): Promise<Set<string>> {
     const dead = transitions.filter(endsBadly).map(({ id }) => id);
-    const undoable = await this.#flows.undoable(dead);
+    const undoable = await this.#workflows.undoable(dead);
     const at = this.#clock.now();
     const given = transitions.map((one) => {
       const state = undoable.get(one.id);
@@ -196,7 +196,7 @@ export class Settles extends PlainSettles implements SettleStore {
         const moved = ids(rows);
         const undos = undone.filter(({ id }) => moved.has(id)).map(undoRow);
         if (undos.length > 0) yield { name: "startUndo", params: { now, rows: undos } };
-        // Last, because what is wished of a run that is to be undone depends on that.
+        // Last, because what is requested of a run that is to be undone depends on that.
         const own = new Map(waits.map(({ id, token }) => [id, token]));
         const sleepers = [...ids(slept)].map((id) => ({ id, token: own.get(id) ?? null }));
         const granted = yield* grantScript([...asked(rows), ...sleepers], now, at);
@@ -241,13 +241,13 @@ export class Settles extends PlainSettles implements SettleStore {
     );
   }
 
-  /** Grants what is wished of jobs that are given back. */
+  /** Grants what is requested of jobs that are given back. */
   async grant(given: readonly GivenBack[]): Promise<void> {
     if (given.length === 0) return;
     const now = this.#driver.now();
     const at = this.#clock.now();
     await this.#tellGranted(
-      await this.#driver.transaction("grantWishes", () => grantScript(given, now, at), "settle"),
+      await this.#driver.transaction("grantRequests", () => grantScript(given, now, at), "settle"),
     );
   }
 
@@ -267,7 +267,7 @@ export class Settles extends PlainSettles implements SettleStore {
   /** Never rejects: the ends are written, and that is what the caller asked for. After the last try the sweep finds who waits. */
   async #resolveEnds(ended: readonly Ended[], tries: number): Promise<void> {
     try {
-      await this.#flows.resolve(ended);
+      await this.#workflows.resolve(ended);
     } catch {
       if (tries < RESOLVE_TRIES)
         this.#clock.after(RESOLVE_AGAIN_MS * tries, () => void this.#resolveEnds(ended, tries + 1), {
@@ -294,7 +294,7 @@ function* coolDown(ids: readonly string[], now: number | null): Script<void> {
   if (ids.length > 0) yield { name: "coolDown", params: { now, ids } };
 }
 
-/** Of what was given back: what somebody wishes something of. */
+/** Of what was given back: what somebody has a request for. */
 function asked(rows: readonly Row[]): GivenBack[] {
   return rows
     .filter((row) => row["asked"] === true || row["asked"] === 1)
@@ -342,7 +342,7 @@ function endRow(transition: Transition & { move: "end" }): RowList[number] {
     state,
     output,
     errors,
-    errorGroup: transition.errorGroup ?? null,
+    failureGroup: transition.failureGroup ?? null,
     attempt,
     crashes,
     keep,
@@ -357,12 +357,12 @@ function againRow(transition: Transition & { move: "again" }): RowList[number] {
     delay: Math.round(delayMs),
     keeps: transition.keeps !== undefined,
     errors,
-    errorGroup: transition.errorGroup ?? null,
+    failureGroup: transition.failureGroup ?? null,
     attempt,
     crashes,
     throttled: throttled ? 1 : 0,
     begun,
     note: transition.note ?? null,
-    cancellable: transition.cancellable === true || transition.errorGroup !== undefined,
+    cancellable: transition.cancellable === true || transition.failureGroup !== undefined,
   };
 }

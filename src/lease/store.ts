@@ -1,6 +1,6 @@
 /** The contracts of claims (kept by claim.ts), settles (settle.ts), sessions (session-rows.ts) and workers (worker-rows.ts). */
 import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
-import type { ClaimedJob, EndState, Place } from "../jobs/job.ts";
+import type { ClaimedJob, EndState, RowKey } from "../jobs/job.ts";
 import type { Transition } from "../jobs/outcome.ts";
 import type { BudgetedJobs, BudgetScope } from "../limits/store.ts";
 import type { UserTx } from "../storage/user-tx.ts";
@@ -32,13 +32,13 @@ export interface SessionInfo {
 /** What renewing a session says. `alive: false` means that everything claimed under it is lost. */
 export interface Renewal {
   readonly alive: boolean;
-  /** What is wished of running jobs of this session: that they end, or (`pause`) that they stop where they can go on later. */
-  readonly wishes: readonly { id: string; token: number; pause: boolean; reason: string }[];
+  /** What is requested of running jobs of this session: that they end, or (`pause`) that they stop where they can go on later. */
+  readonly requests: readonly { id: string; token: number; pause: boolean; reason: string }[];
   /** Its claims, each with the jobs that it still holds and those that it does not: settled by itself, or taken from it. */
   readonly claims: readonly {
     readonly token: number;
-    readonly held: readonly Place[];
-    readonly gone: readonly Place[];
+    readonly held: readonly RowKey[];
+    readonly gone: readonly RowKey[];
   }[];
   /** Somebody asked this worker to stop. */
   readonly stop: boolean;
@@ -47,7 +47,7 @@ export interface Renewal {
 }
 
 /** What the worker may wait for when nothing can be claimed. Both epoch milliseconds of the database's clock. */
-export interface Peek {
+export interface DueCheck {
   readonly now: number;
   /** The earliest due instant in scope (may be past: then there is work); null: nothing. */
   readonly dueAt: number | null;
@@ -82,7 +82,7 @@ export interface ClaimStore {
    * When a claim would find something; one cheap read, which begins at the cursor where a look at everything has lately been costly.
    * Empty, paused and held queues count as nothing.
    */
-  peek(scope: ClaimScope, cursor?: ClaimCursor): Promise<Peek>;
+  checkDue(scope: ClaimScope, cursor?: ClaimCursor): Promise<DueCheck>;
 }
 
 /** Writing what became of claimed jobs. */

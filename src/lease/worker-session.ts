@@ -18,7 +18,7 @@ import type { Renewal, SessionInfo } from "./store.ts";
 import type { Store } from "../storage/store.ts";
 import { isTold, troubleOf } from "../storage/trouble.ts";
 
-export interface TenancyDeps {
+export interface WorkerSessionDeps {
   readonly store: Pick<Store, "dialect" | "sessions" | "renewalTarget" | "workers">;
   readonly clock: Clock;
   readonly random: () => number;
@@ -33,7 +33,7 @@ export interface TenancyDeps {
   readonly onSecured: () => void;
   /** Everything held under it is lost. */
   readonly onLost: (session: number, why: string) => void;
-  readonly onWishes: (wishes: Renewal["wishes"]) => void;
+  readonly onRequests: (requests: Renewal["requests"]) => void;
   /** What the session holds in the database, as of a renewal that was sent at this instant of the monotonic clock. */
   readonly onClaims: (session: number, claims: Renewal["claims"], sentAt: number) => void;
   readonly onStopAsked: () => void;
@@ -53,8 +53,8 @@ const longLeaseMs = 10_000;
 const securedAfterMs = 2_000;
 
 /** Holds one session after the other. */
-export class Tenancy {
-  readonly #deps: TenancyDeps;
+export class WorkerSession {
+  readonly #deps: WorkerSessionDeps;
   #session: number | null = null;
   #renewal: RenewalHandle | undefined;
   #doubtful = false;
@@ -69,7 +69,7 @@ export class Tenancy {
   #latest = { session: -1, token: -Infinity };
   readonly #ending = new AbortController();
 
-  constructor(deps: TenancyDeps) {
+  constructor(deps: WorkerSessionDeps) {
     this.#deps = deps;
   }
 
@@ -215,7 +215,7 @@ export class Tenancy {
       this.#doubtful = false;
       this.#deps.onDoubt(false);
     }
-    if (renewal.wishes.length > 0) this.#deps.onWishes(renewal.wishes);
+    if (renewal.requests.length > 0) this.#deps.onRequests(renewal.requests);
     this.#deps.onClaims(session, renewal.claims, sentAt);
     if (renewal.stop) this.#deps.onStopAsked();
     if (sentAt > this.#quietSetAt) this.#heardQuiet(renewal.quietAt);

@@ -1,5 +1,5 @@
 /**
- * Claiming jobs whose kind has a budget: as many as its tokens are for, in one transaction with the taking of the tokens.
+ * Claiming jobs whose name has a budget: as many as its tokens are for, in one transaction with the taking of the tokens.
  *
  *   lock the budget's row ──no token──▶ nothing is claimed, and nothing written
  *          └── room for n ──▶ claim at most n (under limits, and without) ──▶ take the tokens of what was really claimed
@@ -17,7 +17,7 @@ import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import { lockBucket } from "./budget-rows.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import { asksOf, inClaimOrder, partOf, scopeParams } from "../jobs/plain-claim.ts";
-import { type GatedAsk, gatedClaim, type Rated, type TakenPart } from "./limited-claim.ts";
+import { type LimitedAsk, limitedClaim, type Rated, type TakenPart } from "./limited-claim.ts";
 
 export interface BudgetAsk {
   readonly budget: BudgetScope;
@@ -31,7 +31,7 @@ export interface BudgetAsk {
   readonly monotonic: () => number;
   readonly claimsTakeMs: number | null;
   /** One more with each claim: which queue, and whether lanes or jobs without one, have the first choice. */
-  readonly turn: number;
+  readonly claimNumber: number;
   /** Tells where the claims of each budget got to (`partOf`). */
   readonly cursor: ClaimCursor;
 }
@@ -111,20 +111,25 @@ export function* budgetClaim(ask: BudgetAsk): Script<BudgetClaim> {
 interface Batch {
   readonly queues: ReadonlyMap<string, number>;
   /** With limits, it is one queue. */
-  readonly gates: Concern | null;
+  readonly limitedQueues: Concern | null;
 }
 
 /** Queues without limits all at once, where there are tokens for all their slots; else one after the other. */
-function batchesOf({ scope, concern, turn }: BudgetAsk, room: number): Batch[] {
+function batchesOf({ scope, concern, claimNumber }: BudgetAsk, room: number): Batch[] {
   const limits = [...scope.queues].filter(([, limit]) => limit > 0);
-  const first = Math.floor(turn / 2) % Math.max(1, limits.length);
+  const first = Math.floor(claimNumber / 2) % Math.max(1, limits.length);
   const batches = [...limits.slice(first), ...limits.slice(0, first)].map((limit) => {
     const queues = new Map([limit]);
-    return { queues, gates: concern({ ...scope, queues }) };
+    return { queues, limitedQueues: concern({ ...scope, queues }) };
   });
-  const free = batches.filter(({ gates }) => gates === null).flatMap(({ queues }) => [...queues]);
+  const free = batches
+    .filter(({ limitedQueues }) => limitedQueues === null)
+    .flatMap(({ queues }) => [...queues]);
   if (free.length < 2 || free.reduce((sum, [, limit]) => sum + limit, 0) > room) return batches;
-  return [{ queues: new Map(free), gates: null }, ...batches.filter(({ gates }) => gates !== null)];
+  return [
+    { queues: new Map(free), limitedQueues: null },
+    ...batches.filter(({ limitedQueues }) => limitedQueues !== null),
+  ];
 }
 
 /**
@@ -133,7 +138,7 @@ function batchesOf({ scope, concern, turn }: BudgetAsk, room: number): Batch[] {
  */
 function* lockInOrder(batches: readonly Batch[]): Script<void> {
   const names = batches
-    .filter(({ gates }) => gates?.limited === true)
+    .filter(({ limitedQueues }) => limitedQueues?.limited === true)
     .flatMap(({ queues }) => [...queues.keys()]);
   if (names.length > 1) yield { name: "lockQueues", params: { names, throttled: [] } };
 }
@@ -152,39 +157,39 @@ class Taking {
     this.#room = room;
   }
 
-  *from({ queues, gates }: Batch): Script<void> {
-    if (gates === null) return yield* this.#plain(queues);
+  *from({ queues, limitedQueues }: Batch): Script<void> {
+    if (limitedQueues === null) return yield* this.#plain(queues);
     // A queue with limits gives all its jobs under them.
-    if (gates.limited) return yield* this.#gated(queues, gates);
+    if (limitedQueues.limited) return yield* this.#limited(queues, limitedQueues);
     const before = this.rows.length;
-    const lanesFirst = this.#ask.turn % 2 === 0;
-    if (lanesFirst) yield* this.#gated(queues, gates);
+    const lanesFirst = this.#ask.claimNumber % 2 === 0;
+    if (lanesFirst) yield* this.#limited(queues, limitedQueues);
     else yield* this.#plain(queues);
     const taken = this.rows.length - before;
     const rest = new Map([...queues].map(([queue, limit]) => [queue, limit - taken]));
     if (lanesFirst) yield* this.#plain(rest);
-    else yield* this.#gated(rest, gates);
+    else yield* this.#limited(rest, limitedQueues);
   }
 
-  *#gated(queues: ReadonlyMap<string, number>, gates: Concern): Script<void> {
+  *#limited(queues: ReadonlyMap<string, number>, limitedQueues: Concern): Script<void> {
     const scope = this.#narrowed(queues);
     if (scope === null) return;
-    const { session, claimsTakeMs, turn, monotonic } = this.#ask;
+    const { session, claimsTakeMs, claimNumber, monotonic } = this.#ask;
     const now = this.#ask.now();
-    const lanesFirst = turn % 2 === 0;
+    const lanesFirst = claimNumber % 2 === 0;
     const cursor = this.#cursorOf(queues);
-    const ask: GatedAsk = {
-      ...gates,
+    const ask: LimitedAsk = {
+      ...limitedQueues,
       session,
       scope,
       now,
       claimsTakeMs,
       lanesFirst,
-      turn,
+      claimNumber,
       cursor,
       monotonic,
     };
-    const claim = yield* gatedClaim(ask);
+    const claim = yield* limitedClaim(ask);
     for (const [id, rate] of claim.rated) this.rated.set(id, rate);
     this.broken.push(...claim.broken);
     this.strays += claim.strays;

@@ -17,7 +17,7 @@ import { type BudgetTake, checkTokens } from "./rules/token-bucket.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { checkName } from "../values/name.ts";
 import { checkOptions } from "../values/options.ts";
-import { budgetStands, override, type OverrideOptions, untilOf } from "./temporary-limits.ts";
+import { budgetStands, changeLimits, type TemporaryLimitOptions, untilOf } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
 import type { BudgetRate } from "./store.ts";
@@ -87,7 +87,7 @@ export class Budgets {
    * await hf.budgets.set("slack", { limit: 50, per: "1m", default: true });
    * await hf.budgets.set("slack", { limit: 5, per: "1m" }, { for: "1h" });   // then back, within 45 s
    */
-  async set(name: string, options: BudgetOptions, when?: OverrideOptions): Promise<void> {
+  async set(name: string, options: BudgetOptions, when?: TemporaryLimitOptions): Promise<void> {
     this.#deps.checkOpen();
     const known = checkName(name, "The name of a budget");
     const given = checkOptions(
@@ -121,7 +121,7 @@ export class Budgets {
         },
       );
     await retry.repeatable(() =>
-      standard ? change() : override(store, { kind: "budget", name: known }, when, null, back, change),
+      standard ? change() : changeLimits(store, { kind: "budget", name: known }, when, null, back, change),
     );
     this.#purses.get(known)?.forget();
   }

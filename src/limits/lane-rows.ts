@@ -22,7 +22,7 @@ export const MARK_AFTER_MS = 86_400_000;
  * twenty times as long, and many priorities of delayed jobs would hold up the others.
  */
 export const MOST_RANKS = 64;
-export const FORGET_AFTER_MS = 7 * 86_400_000;
+export const DELETE_AFTER_MS = 7 * 86_400_000;
 
 /** Numbers of lanes that this process has met. */
 export class LaneNumbers {
@@ -105,13 +105,13 @@ export class LaneRows implements LaneStore {
     await driver.transaction("setLane", function* (): Script<void> {
       const [row] = yield { name: "laneRows", params: { now, queue, key, after: 0, limit: 1 } };
       const merged = { ...(row === undefined ? null : limitsOfLane(row)), ...limits } as LaneLimits;
-      // What the code gave it, to go back to where no worker has told of its kind.
+      // What the code gave it, to go back to where no worker has told of its name.
       const standard = row === undefined ? null : JSON.stringify(limitsOfLane(row));
       const [lane] = yield {
         name: "setLane",
         params: { now, queue, key, ...limitColumns(merged), paused: paused ?? null, tuned, standard },
       };
-      yield { name: "ringLane", params: { lane: number(lane as Row, "id") } };
+      yield { name: "wakeLane", params: { lane: number(lane as Row, "id") } };
     });
     this.#wake({ kind: "settings" });
   }
@@ -130,8 +130,8 @@ export class LaneRows implements LaneStore {
       const limits = limitColumns(flag(row, "tuned") ? yield* codeLimits(row) : limitsOfLane(row));
       const [lane] = yield { name: "resetLane", params: { now, queue, key, ...limits, drop } };
       if (lane === undefined) return false;
-      // Whoever heard the bell of an empty lane would mark it as used.
-      if (!drop || flag(lane, "occupied")) yield { name: "ringLane", params: { lane: number(lane, "id") } };
+      // Whoever heard the lane wake-up of an empty lane would mark it as used.
+      if (!drop || flag(lane, "occupied")) yield { name: "wakeLane", params: { lane: number(lane, "id") } };
       return true;
     });
   }
@@ -181,10 +181,10 @@ export class LaneRows implements LaneStore {
   }
 }
 
-/** As the workers that know the lane's kinds say; where none has told, as the lane was before somebody set it by hand. */
+/** As the workers that know the lane's names say; where none has told, as the lane was before somebody set it by hand. */
 function* codeLimits(lane: Row): Script<LaneLimits | null> {
-  const [kind] = yield { name: "laneDefaults", params: { queue: text(lane, "queue") } };
-  const limits = kind === undefined ? maybeText(lane, "standard") : maybeText(kind, "lanes");
+  const [definition] = yield { name: "laneDefaults", params: { queue: text(lane, "queue") } };
+  const limits = definition === undefined ? maybeText(lane, "standard") : maybeText(definition, "lanes");
   return limits === null ? null : (JSON.parse(limits) as LaneLimits);
 }
 

@@ -9,7 +9,7 @@ import { shown, UsageError } from "../errors.ts";
 import { checkLaneLimits, type LaneOptions } from "./rules/limit-options.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
-import { laneName, laneStands, override, type OverrideOptions } from "./temporary-limits.ts";
+import { laneName, laneStands, changeLimits, type TemporaryLimitOptions } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
 import type { LanePage } from "./store.ts";
@@ -51,7 +51,7 @@ export class Lanes {
    * await hf.lanes.set("mail", "tenant-7", { concurrency: 5, rate: { limit: 100, per: "1m" }, weight: 3 });
    * await hf.lanes.set("mail", "tenant-7", { concurrency: 1 }, { for: "30m" });
    */
-  async set(queue: string, key: string, options: LaneOptions, when?: OverrideOptions): Promise<void> {
+  async set(queue: string, key: string, options: LaneOptions, when?: TemporaryLimitOptions): Promise<void> {
     const { store, retry, checkOpen } = this.#deps;
     checkOpen();
     const change = checkLaneLimits(options, "lanes.set");
@@ -62,7 +62,7 @@ export class Lanes {
     if (keys.length === 0) return;
     const target = { kind: "lane", name: laneName(name, lane) } as const;
     await retry.repeatable(() =>
-      override(store, target, when, keys, back, () => store.lanes.set(name, lane, change)),
+      changeLimits(store, target, when, keys, back, () => store.lanes.set(name, lane, change)),
     );
   }
 

@@ -1,21 +1,21 @@
 /**
  * Limits: how jobs with a lane, and jobs of a queue that has limits, are claimed and counted.
  *
- *   enqueue ──leaves a bell──▶ hearBells ──▶ turn: active, by virtual time ──pick──▶ lane: how many may it give? ──take──▶ held
+ *   enqueue ──leaves a lane wake-up──▶ takeWakeups ──▶ rotation: active, by virtual time ──pick──▶ lane: how many may it give? ──take──▶ held
  *                                  ▲            │ empty · full · rate used up · paused                                       │
  *                                  │            ▼                                                                           │
- *                                  └─ bell ── asleep (wake_at: when its head is due or its rate opens) ◀──settle: count − n──┘
+ *                                  └─ lane wake-up ── asleep (wake_at: when its head is due or its rate opens) ◀──settle: count − n──┘
  *
- * A *lane* row has the limits and the count of a (queue, key); a *turn* is its place in the order of fairness for one line
- * (a kind that nobody serves can fill lanes without standing in anybody's way); a *bell* says that something has changed
- * for a turn. A *gate* is the row of a queue with limits. Only turns that may give a job now are active, so a claim never
+ * A *lane* row has the limits and the count of a (queue, key); a *rotation* is its place in the order of fairness for one job type
+ * (a name that nobody serves can fill lanes without standing in anybody's way); a *lane wake-up* says that something has changed
+ * for a rotation. A *limited queue* is the row of a queue with limits. Only rotations that may give a job now are active, so a claim never
  * walks over full, empty or waiting lanes, however many there are.
  *
  * Invariants: a claim counts in its own transaction, under the lock of the row, before anything runs; a settle leaves what
  * it gives back in its own transaction, and the next claim takes that in before it counts. So a count is never too low, at
  * no instant, and too high for no longer than until somebody asks. What a row was counted in is kept in the row (`counted`), so that
  * settling and taking over give back exactly that, whatever has been set meanwhile (starts of rates: with the claim, `rates`); jobs that ran before their queue had
- * limits are *ghosts*, and count until they end. A claim that brings nothing writes nothing.
+ * limits are *uncounted jobs*, and count until they end. A claim that brings nothing writes nothing.
  * Not here: who gets how many (limits/rules/fairness.ts), rates (limits/rules/rate-window.ts), the statements (limits.ts of each dialect).
  */
 import { queueSettings } from "./queue-settings.ts";
@@ -40,8 +40,8 @@ import {
   completeInMs,
   inClaimOrder,
   LATE_MS,
-  lookedBack,
-  mustLookBack,
+  rescanned,
+  mustRescan,
   partOf,
   scopeParams,
 } from "../jobs/plain-claim.ts";
@@ -55,11 +55,11 @@ const FULL_POLL_MS = 300_000;
 /** Of a larger concurrency one claim takes half at most: the other half runs while this one is fetched and written. */
 const CLAIMED_WHOLE = 200;
 /** How often a queue looks again while it is full of jobs that ran before it had limits. */
-const GHOST_POLL_MS = 250;
+const UNCOUNTED_JOB_POLL_MS = 250;
 const IN_NO_TIME: Lateness = { startsMs: 0, beginsMs: 0 };
 
 /** What one claim under limits asks for. */
-export interface GatedAsk {
+export interface LimitedAsk {
   readonly session: number;
   readonly scope: ClaimScope;
   readonly now: number | null;
@@ -71,7 +71,7 @@ export interface GatedAsk {
   /** Lanes have the first choice; else jobs without one have. By turns. */
   readonly lanesFirst: boolean;
   /** One more with each claim: which kind has the first choice among lanes that are equally far behind. */
-  readonly turn: number;
+  readonly claimNumber: number;
   /** Whose part it is (`partOf`) that tells where the claims of jobs without a lane got to. */
   readonly cursor: ClaimCursor;
   readonly monotonic: () => number;
@@ -90,7 +90,7 @@ export const LIMITED = "limited";
 const LANED = "laned";
 
 /** What it brought. */
-export interface GatedClaim {
+export interface LimitedClaim {
   readonly rows: Row[];
   /** By job, where it has a rate. */
   readonly rated: ReadonlyMap<string, Rated>;
@@ -114,14 +114,14 @@ interface LateRate extends Rate {
   readonly late: Lateness;
 }
 
-interface Gate {
+interface LimitedQueue {
   readonly name: string;
   readonly concurrency: number | null;
   readonly rate: LateRate | null;
   /** Without what has been given back. */
   readonly running: number;
-  readonly refund: number;
-  readonly ghosts: number;
+  readonly returned: number;
+  readonly uncountedJobs: number;
   readonly starts: Starts;
   readonly adoptUntil: number | null;
   readonly now: number;
@@ -129,10 +129,10 @@ interface Gate {
   taken: number;
 }
 
-interface Turn {
+interface Rotation {
   readonly queue: string;
   readonly group: string;
-  readonly line: number;
+  readonly jobType: number;
   readonly lane: Lane;
   readonly vtime: number;
   asked: number;
@@ -153,83 +153,83 @@ interface Lane {
 }
 
 /** One claim under limits, in one transaction. */
-export function* gatedClaim(ask: GatedAsk): Script<GatedClaim> {
+export function* limitedClaim(ask: LimitedAsk): Script<LimitedClaim> {
   const claim = new Claiming(ask);
-  if (ask.limited) yield* claim.lockGates();
+  if (ask.limited) yield* claim.lockLimitedQueues();
   if (!ask.lanesFirst) yield* claim.takePlain();
   if (ask.laned) yield* claim.takeLaned();
   if (ask.lanesFirst) yield* claim.takePlain();
-  yield* claim.closeGates();
+  yield* claim.writeLimitedQueues();
   return claim;
 }
 
-class Claiming implements GatedClaim {
+class Claiming implements LimitedClaim {
   readonly rows: Row[] = [];
   readonly rated = new Map<string, Rated>();
   readonly broken: string[] = [];
   readonly parts: TakenPart[] = [];
   strays = 0;
-  readonly #ask: GatedAsk;
+  readonly #ask: LimitedAsk;
   readonly #params: ReturnType<typeof scopeParams>;
-  readonly #gates = new Map<string, Gate>();
+  readonly #limitedQueues = new Map<string, LimitedQueue>();
   /** Whose turn it was, one entry for each job that was asked for. */
-  #order: readonly Turn[] = [];
+  #order: readonly Rotation[] = [];
   /** What each group of queues may still take. */
   readonly #room = new Map<string, number>();
   /** What each queue can start at once: a job with a rate must not wait in a worker's buffer. */
   readonly #free: Map<string, number> | null;
 
-  constructor(ask: GatedAsk) {
+  constructor(ask: LimitedAsk) {
     this.#ask = ask;
     this.#params = scopeParams(ask.scope);
     this.#free = ask.scope.free === undefined ? null : new Map(ask.scope.free);
     for (const row of this.#params.queues) this.#room.set(String(row["group"]), Number(row["limit"]));
   }
 
-  *lockGates(): Script<void> {
+  *lockLimitedQueues(): Script<void> {
     const { now } = this.#ask;
     const { queues } = this.#params;
-    const rows = yield { name: "lockGates", params: { now, queues } };
+    const rows = yield { name: "lockLimitedQueues", params: { now, queues } };
     const adopting = rows.filter((row) => row["adopt_until"] !== null);
-    const ghosts = new Map<string, number>();
+    const uncountedJobs = new Map<string, number>();
     if (adopting.length > 0) {
       const names = adopting.map((row) => text(row, "name"));
       const young = adopting.filter((row) => number(row, "adopt_until") > number(row, "now"));
       if (young.length > 0) yield { name: "adopt", params: { names: young.map((row) => text(row, "name")) } };
-      for (const row of yield { name: "ghosts", params: { names } })
-        ghosts.set(text(row, "queue"), number(row, "n"));
+      for (const row of yield { name: "uncountedJobs", params: { names } })
+        uncountedJobs.set(text(row, "queue"), number(row, "n"));
     }
-    const refunds = new Map<string, number>();
+    const returned = new Map<string, number>();
     if (rows.length > 0) {
       const names = rows.map((row) => text(row, "name"));
-      for (const row of yield { name: "foldRefunds", params: { names } })
-        refunds.set(text(row, "queue"), number(row, "n"));
+      for (const row of yield { name: "takeReturnedCapacity", params: { names } })
+        returned.set(text(row, "queue"), number(row, "n"));
     }
     for (const row of rows) {
       const name = text(row, "name");
-      const gate = this.#gateOf(row, ghosts.get(name) ?? 0, refunds.get(name) ?? 0);
-      if (gate === null) this.broken.push(text(row, "name"));
-      else this.#gates.set(gate.name, gate);
+      const limitedQueue = this.#limitedQueueOf(row, uncountedJobs.get(name) ?? 0, returned.get(name) ?? 0);
+      if (limitedQueue === null) this.broken.push(text(row, "name"));
+      else this.#limitedQueues.set(limitedQueue.name, limitedQueue);
     }
   }
 
-  #gateOf(row: Row, ghosts: number, refund: number): Gate | null {
+  #limitedQueueOf(row: Row, uncountedJobs: number, returned: number): LimitedQueue | null {
     const limits = limitsOf(row);
     if (limits === null) return null;
     const { concurrency } = limits;
     const rate = this.#late(limits.rate);
     const now = number(row, "now");
-    const running = Math.max(0, number(row, "running") - refund);
+    const running = Math.max(0, number(row, "running") - returned);
     const starts = parseStarts(maybeText(row, "starts"));
-    const places = concurrency === null ? Infinity : concurrency - running - ghosts;
+    const places = concurrency === null ? Infinity : concurrency - running - uncountedJobs;
     const openings = rate === null ? Infinity : roomIn(starts, rate, now).room;
     return {
       name: text(row, "name"),
       concurrency,
       rate,
       running,
-      refund: number(row, "running") - running,
-      ghosts,
+      returned: number(row, "running") - running,
+      uncountedJobs,
       starts,
       adoptUntil: maybeNumber(row, "adopt_until"),
       now,
@@ -242,10 +242,14 @@ class Claiming implements GatedClaim {
   *takePlain(): Script<void> {
     const { now, session } = this.#ask;
     const { names, direction } = this.#params;
-    const gates = [...this.#gates.values()];
-    for (const batch of this.#shared ? gates.map((gate) => [gate]) : [gates]) {
+    const limitedQueues = [...this.#limitedQueues.values()];
+    for (const batch of this.#shared
+      ? limitedQueues.map((limitedQueue) => [limitedQueue])
+      : [limitedQueues]) {
       const limits = new Map(
-        batch.map((gate) => [gate.name, this.#most(gate)] as const).filter(([, limit]) => limit > 0),
+        batch
+          .map((limitedQueue) => [limitedQueue.name, this.#most(limitedQueue)] as const)
+          .filter(([, limit]) => limit > 0),
       );
       if (limits.size === 0) continue;
       const most = Math.max(...limits.values());
@@ -258,7 +262,7 @@ class Claiming implements GatedClaim {
       while (ask.done !== true) {
         const { queues, levels } = ask.value;
         const params = { now, session, queues, levels, names, direction, most, rates };
-        ask = asks.next(yield { name: "takeGated", params });
+        ask = asks.next(yield { name: "takeLimited", params });
       }
       const rows = inClaimOrder(yield* this.#withJobs(ask.value), direction);
       this.parts.push({ cursor, scope, rows });
@@ -271,34 +275,37 @@ class Claiming implements GatedClaim {
     }
   }
 
-  #most(gate: Gate): number {
-    const free = gate.rate === null || this.#free === null ? Infinity : (this.#free.get(gate.name) ?? 0);
-    const { concurrency } = gate;
+  #most(limitedQueue: LimitedQueue): number {
+    const free =
+      limitedQueue.rate === null || this.#free === null ? Infinity : (this.#free.get(limitedQueue.name) ?? 0);
+    const { concurrency } = limitedQueue;
     const wave = concurrency === null || concurrency <= CLAIMED_WHOLE ? Infinity : Math.ceil(concurrency / 2);
-    return Math.min(this.#room.get(this.#groupOf(gate.name)) ?? 0, gate.room, free, wave);
+    return Math.min(this.#room.get(this.#groupOf(limitedQueue.name)) ?? 0, limitedQueue.room, free, wave);
   }
 
   *takeLaned(): Script<void> {
-    yield* this.#hearBells();
+    yield* this.#takeWakeups();
     const total = [...this.#room.values()].reduce((sum, room) => sum + room, 0);
     if (total === 0) return;
     // A lane that has run empty is active until a claim meets it, and must not keep that claim from the lanes behind it.
     let most = Math.min(total, MOST_LANES);
-    while (yield* this.#takeTurns(most)) most = MOST_LANES;
+    while (yield* this.#takeFromRotations(most)) most = MOST_LANES;
   }
 
-  /** True: it brought nothing, and put turns to sleep that stood before others. */
-  *#takeTurns(mostTurns: number): Script<boolean> {
+  /** True: it brought nothing, and put rotations to sleep that stood before others. */
+  *#takeFromRotations(mostRotations: number): Script<boolean> {
     const { now, session } = this.#ask;
     const { names, direction } = this.#params;
-    const picked = yield* this.#pick(mostTurns);
-    const turns = kindsByTurns(this.#turnsOf(picked), this.#ask.turn);
-    this.#share(turns);
-    const asked = turns.filter((turn) => turn.asked > 0);
+    const picked = yield* this.#pick(mostRotations);
+    const rotations = jobTypesInRotation(this.#rotationsOf(picked), this.#ask.claimNumber);
+    this.#share(rotations);
+    const asked = rotations.filter((rotation) => rotation.asked > 0);
     if (asked.length > 0) {
-      const most = asked.reduce((max, turn) => Math.max(max, turn.asked), 0);
+      const most = asked.reduce((max, rotation) => Math.max(max, rotation.asked), 0);
       const counted = [
-        ...new Set(turns.filter(({ queue }) => this.#gates.has(queue)).map(({ line }) => line)),
+        ...new Set(
+          rotations.filter(({ queue }) => this.#limitedQueues.has(queue)).map(({ jobType }) => jobType),
+        ),
       ];
       const instant = number(picked[0] as Row, "now");
       const rates = this.#ratesOf(
@@ -308,51 +315,52 @@ class Claiming implements GatedClaim {
       );
       const taken = yield {
         name: "takeLaned",
-        params: { now, session, turns: asked.map(turnRow), names, direction, counted, most, rates },
+        params: { now, session, rotations: asked.map(rotationRow), names, direction, counted, most, rates },
       };
-      this.#takenFrom(turns, yield* this.#withJobs(taken), instant);
+      this.#takenFrom(rotations, yield* this.#withJobs(taken), instant);
     }
-    return yield* this.#turned(turns, picked);
+    return yield* this.#moveRotations(rotations, picked);
   }
 
-  /** The turns that are furthest behind: from where they were a moment ago, or, where that is due, of all. */
+  /** The rotations that are furthest behind: from where they were a moment ago, or, where that is due, of all. */
   *#pick(most: number): Script<Row[]> {
     const { now, monotonic } = this.#ask;
     const { queues, names } = this.#params;
-    const params = { now, queues, names, gates: [...this.#gates.keys()], most };
+    const params = { now, queues, names, limitedQueues: [...this.#limitedQueues.keys()], most };
     const cursor = partOf(this.#ask.cursor, LANED);
     const floors = this.#floors();
-    const mayLookAtAll = () => completeInMs(cursor.lookedBackAt, cursor.lookBackMs ?? 0, monotonic()) === 0;
-    if (floors.length > 0 && !(mustLookBack(cursor, monotonic()) && mayLookAtAll())) {
-      const picked = yield { name: "pickTurns", params: { ...params, floors } };
-      if (picked.length > 0 || !mayLookAtAll()) return this.#risen(picked);
+    const mayRescan = () => completeInMs(cursor.rescannedAt, cursor.rescanMs ?? 0, monotonic()) === 0;
+    if (floors.length > 0 && !(mustRescan(cursor, monotonic()) && mayRescan())) {
+      const picked = yield { name: "pickRotations", params: { ...params, floors } };
+      if (picked.length > 0 || !mayRescan()) return this.#risen(picked);
     }
     const startedMs = monotonic();
-    const picked = yield { name: "pickTurns", params: { ...params, floors: [] } };
-    lookedBack(cursor, picked, { startedMs, endedMs: monotonic() });
+    const picked = yield { name: "pickRotations", params: { ...params, floors: [] } };
+    rescanned(cursor, picked, { startedMs, endedMs: monotonic() });
     return this.#risen(picked);
   }
 
   #floors(): RowList {
-    const { turns } = partOf(this.#ask.cursor, LANED);
-    return [...(turns ?? [])].map(([line, { from }]) => ({ line, vtime: from }));
+    const { rotations } = partOf(this.#ask.cursor, LANED);
+    return [...(rotations ?? [])].map(([jobType, { from }]) => ({ jobType, vtime: from }));
   }
 
   /** The floors rise to where the furthest behind of these are, a moment later. */
   #risen(picked: Row[]): Row[] {
     const cursor = partOf(this.#ask.cursor, LANED);
-    const turns = (cursor.turns ??= new Map());
+    const rotations = (cursor.rotations ??= new Map());
     const at = this.#ask.monotonic();
     const least = new Map<number, number>();
     for (const row of picked) {
-      const line = number(row, "line");
-      least.set(line, Math.min(least.get(line) ?? Infinity, number(row, "vtime")));
+      const jobType = number(row, "job_type");
+      least.set(jobType, Math.min(least.get(jobType) ?? Infinity, number(row, "vtime")));
     }
-    for (const [line, vtime] of least) {
-      const before = turns.get(line);
-      if (before === undefined) turns.set(line, { from: -Number.MAX_VALUE, next: vtime, nextAt: at });
-      else if (vtime < before.from) turns.set(line, { from: vtime, next: vtime, nextAt: at });
-      else if (at >= before.nextAt + LATE_MS) turns.set(line, { from: before.next, next: vtime, nextAt: at });
+    for (const [jobType, vtime] of least) {
+      const before = rotations.get(jobType);
+      if (before === undefined) rotations.set(jobType, { from: -Number.MAX_VALUE, next: vtime, nextAt: at });
+      else if (vtime < before.from) rotations.set(jobType, { from: vtime, next: vtime, nextAt: at });
+      else if (at >= before.nextAt + LATE_MS)
+        rotations.set(jobType, { from: before.next, next: vtime, nextAt: at });
     }
     return picked;
   }
@@ -369,21 +377,21 @@ class Claiming implements GatedClaim {
     return taken.filter((row) => row["input"] !== null);
   }
 
-  /** Takes in what was given back, and wakes the turns for which something has changed. */
-  *#hearBells(): Script<void> {
+  /** Takes in what was given back, and wakes the rotations for which something has changed. */
+  *#takeWakeups(): Script<void> {
     const { now } = this.#ask;
     const { queues, names } = this.#params;
-    const heard = yield { name: "hearBells", params: { now, queues, names } };
+    const heard = yield { name: "takeWakeups", params: { now, queues, names } };
     if (heard.length === 0) return;
-    // Without a line: a lane that was full, all of whose turns may have slept for that.
-    const full = heard.filter((row) => row["line"] === null).map((row) => number(row, "lane"));
+    // Without a job type: a lane that was full, all of whose turns may have slept for that.
+    const full = heard.filter((row) => row["job_type"] === null).map((row) => number(row, "lane"));
     const rows = heard
-      .filter((row) => row["line"] !== null)
-      .map((row) => ({ lane: number(row, "lane"), line: number(row, "line"), at: number(row, "at") }));
-    yield { name: "wakeTurns", params: { now, rows, full, floors: this.#floors() } };
+      .filter((row) => row["job_type"] !== null)
+      .map((row) => ({ lane: number(row, "lane"), jobType: number(row, "job_type"), at: number(row, "at") }));
+    yield { name: "scheduleRotations", params: { now, rows, full, floors: this.#floors() } };
   }
 
-  #turnsOf(picked: readonly Row[]): Turn[] {
+  #rotationsOf(picked: readonly Row[]): Rotation[] {
     const lanes = new Map<number, Lane>();
     return picked.map((row) => {
       const id = number(row, "lane");
@@ -392,7 +400,7 @@ class Claiming implements GatedClaim {
       return {
         queue: text(row, "queue"),
         group: text(row, "grp"),
-        line: number(row, "line"),
+        jobType: number(row, "job_type"),
         lane,
         vtime: number(row, "vtime"),
         asked: 0,
@@ -425,144 +433,154 @@ class Claiming implements GatedClaim {
     };
   }
 
-  /** Says how many jobs each turn is asked for. */
-  #share(turns: readonly Turn[]): void {
-    // Virtual times are kept for each line; of several kinds each begins where its own furthest-behind lane is.
+  /** Says how many jobs each rotation is asked for. */
+  #share(rotations: readonly Rotation[]): void {
+    // Virtual times are kept for each job type; of several names each begins where its own furthest-behind lane is.
     const bases = new Map<number, number>();
-    for (const { line, vtime } of turns) bases.set(line, Math.min(bases.get(line) ?? Infinity, vtime));
-    const gateRoom = new Map([...this.#gates.values()].map((gate) => [gate.name, gate.room]));
+    for (const { jobType, vtime } of rotations)
+      bases.set(jobType, Math.min(bases.get(jobType) ?? Infinity, vtime));
+    const queueRoom = new Map(
+      [...this.#limitedQueues.values()].map((limitedQueue) => [limitedQueue.name, limitedQueue.room]),
+    );
     const free = new Map<string, number>();
-    const laneRoom = new Map(turns.map(({ lane }) => [lane, lane.room]));
-    const askers = turns.map((turn) => {
-      const { queue, lane, line } = turn;
-      const rated = lane.rate !== null || (this.#gates.get(queue)?.rate ?? null) !== null;
+    const laneRoom = new Map(rotations.map(({ lane }) => [lane, lane.room]));
+    const askers = rotations.map((rotation) => {
+      const { queue, lane, jobType } = rotation;
+      const rated = lane.rate !== null || (this.#limitedQueues.get(queue)?.rate ?? null) !== null;
       if (!free.has(queue)) free.set(queue, this.#free?.get(queue) ?? Infinity);
       return {
-        group: turn.group,
-        vtime: turn.vtime - (bases.get(line) ?? 0),
+        group: rotation.group,
+        vtime: rotation.vtime - (bases.get(jobType) ?? 0),
         weight: lane.weight,
         most: () =>
           Math.min(
             laneRoom.get(lane) ?? 0,
-            gateRoom.get(queue) ?? Infinity,
+            queueRoom.get(queue) ?? Infinity,
             rated ? (free.get(queue) ?? Infinity) : Infinity,
           ),
         give: () => {
           laneRoom.set(lane, (laneRoom.get(lane) ?? 0) - 1);
-          if (gateRoom.has(queue)) gateRoom.set(queue, (gateRoom.get(queue) ?? 0) - 1);
+          if (queueRoom.has(queue)) queueRoom.set(queue, (queueRoom.get(queue) ?? 0) - 1);
           free.set(queue, (free.get(queue) ?? Infinity) - 1);
         },
       };
     });
-    this.#order = shareOut(askers, this.#room).map((i) => turns[i] as Turn);
-    for (const turn of this.#order) turn.asked += 1;
+    this.#order = shareOut(askers, this.#room).map((i) => rotations[i] as Rotation);
+    for (const rotation of this.#order) rotation.asked += 1;
   }
 
-  #takenFrom(turns: readonly Turn[], taken: readonly Row[], instant: number): void {
-    const byLane = Map.groupBy(turns, ({ lane }) => lane.id);
-    const given = new Map<Turn, Row[]>(turns.map((turn) => [turn, []]));
+  #takenFrom(rotations: readonly Rotation[], taken: readonly Row[], instant: number): void {
+    const byLane = Map.groupBy(rotations, ({ lane }) => lane.id);
+    const given = new Map<Rotation, Row[]>(rotations.map((rotation) => [rotation, []]));
     for (const row of taken) {
-      const line = number(row, "line");
-      const turn = byLane.get(number(row, "lane_id"))?.find((one) => one.line === line);
-      if (turn === undefined) throw new TypeError("a lane returned an unexpected job");
-      row["lane"] = turn.lane.key;
-      given.get(turn)?.push(row);
-      this.#note(row, turn.queue, turn.lane.rate, instant);
+      const jobType = number(row, "job_type");
+      const rotation = byLane.get(number(row, "lane_id"))?.find((one) => one.jobType === jobType);
+      if (rotation === undefined) throw new TypeError("a lane returned an unexpected job");
+      row["lane"] = rotation.lane.key;
+      given.get(rotation)?.push(row);
+      this.#note(row, rotation.queue, rotation.lane.rate, instant);
     }
-    for (const [turn, rows] of given) {
-      turn.got = rows.length;
-      turn.lane.taken += rows.length;
-      this.#took(turn.queue, rows.length);
-      given.set(turn, inClaimOrder(rows, this.#params.direction));
+    for (const [rotation, rows] of given) {
+      rotation.got = rows.length;
+      rotation.lane.taken += rows.length;
+      this.#took(rotation.queue, rows.length);
+      given.set(rotation, inClaimOrder(rows, this.#params.direction));
     }
     // Lanes take turns within the batch too: it may be long.
-    for (const turn of this.#order) {
-      const row = given.get(turn)?.shift();
+    for (const rotation of this.#order) {
+      const row = given.get(rotation)?.shift();
       if (row !== undefined) this.rows.push(row);
     }
   }
 
   /**
-   * Where each turn stands now, and what of the counts was not got. Mostly nothing is to be written.
+   * Where each rotation stands now, and what of the counts was not got. Mostly nothing is to be written.
    *
-   * @returns whether nothing was got, and a turn sleeps for that
+   * @returns whether nothing was got, and a rotation sleeps for that
    */
-  *#turned(turns: readonly Turn[], picked: readonly Row[]): Script<boolean> {
-    if (turns.length === 0) return false;
+  *#moveRotations(rotations: readonly Rotation[], picked: readonly Row[]): Script<boolean> {
+    if (rotations.length === 0) return false;
     const { now } = this.#ask;
     const instant = number(picked[0] as Row, "now");
-    const fruitless = turns.every(({ got }) => got === 0);
-    const short = fruitless ? turns : turns.filter((turn) => turn.got < turn.asked);
-    const heads = new Map<string, number | null>(short.map((turn) => [turnKey(turn), null]));
+    const fruitless = rotations.every(({ got }) => got === 0);
+    const short = fruitless ? rotations : rotations.filter((rotation) => rotation.got < rotation.asked);
+    const heads = new Map<string, number | null>(short.map((rotation) => [rotationKey(rotation), null]));
     if (short.length > 0) {
-      for (const row of yield { name: "laneHeads", params: { now, turns: short.map(turnRow) } })
-        heads.set(`${number(row, "lane")}:${number(row, "line")}`, number(row, "at"));
+      for (const row of yield { name: "laneHeads", params: { now, rotations: short.map(rotationRow) } })
+        heads.set(`${number(row, "lane")}:${number(row, "job_type")}`, number(row, "at"));
     }
     const moves: RowList[number][] = [];
     let slept = false;
-    for (const turn of turns) {
-      const next = standing(turn, instant, heads.get(turnKey(turn)));
-      if (turn.got === turn.asked && next.active) continue;
+    for (const rotation of rotations) {
+      const next = standing(rotation, instant, heads.get(rotationKey(rotation)));
+      if (rotation.got === rotation.asked && next.active) continue;
       slept ||= !next.active;
       moves.push({
-        lane: turn.lane.id,
-        line: turn.line,
-        by: (turn.got - turn.asked) / turn.lane.weight,
+        lane: rotation.lane.id,
+        jobType: rotation.jobType,
+        by: (rotation.got - rotation.asked) / rotation.lane.weight,
         active: next.active,
         wakeAt: next.wakeAt,
       });
     }
     const missing = new Map<Lane, number>();
-    for (const { lane, got, asked } of turns) missing.set(lane, (missing.get(lane) ?? 0) + got - asked);
+    for (const { lane, got, asked } of rotations) missing.set(lane, (missing.get(lane) ?? 0) + got - asked);
     const lanes = [...missing]
       .filter(([lane, n]) => n !== 0 || (lane.rate !== null && lane.taken > 0))
       .map(([lane, n]) => ({ lane: lane.id, n, starts: startsText(lane, instant) }));
-    if (moves.length > 0 || lanes.length > 0) yield { name: "turned", params: { now, lanes, turns: moves } };
+    if (moves.length > 0 || lanes.length > 0)
+      yield { name: "moveRotations", params: { now, lanes, rotations: moves } };
     return fruitless && slept;
   }
 
-  *closeGates(): Script<void> {
+  *writeLimitedQueues(): Script<void> {
     const rows: RowList[number][] = [];
-    for (const gate of this.#gates.values()) {
-      const { name, now, taken, ghosts } = gate;
-      const starts = gate.rate === null ? null : startsText(gate, now);
-      const full = gate.concurrency !== null && gate.running + ghosts + taken >= gate.concurrency;
-      const window = gate.rate === null ? null : roomIn(startsOf(gate, gate.rate, now), gate.rate, now);
-      let gateAt: number | null = null;
-      if (full) gateAt = ghosts > 0 ? now + GHOST_POLL_MS : WAITING_AT;
-      else if (window !== null && window.room === 0) gateAt = window.opensAt;
-      const adopted = gate.adoptUntil !== null && gate.adoptUntil <= now && ghosts === 0;
-      if (taken === 0 && gate.refund === 0 && gateAt === null && !adopted) continue;
+    for (const limitedQueue of this.#limitedQueues.values()) {
+      const { name, now, taken, uncountedJobs } = limitedQueue;
+      const starts = limitedQueue.rate === null ? null : startsText(limitedQueue, now);
+      const full =
+        limitedQueue.concurrency !== null &&
+        limitedQueue.running + uncountedJobs + taken >= limitedQueue.concurrency;
+      const window =
+        limitedQueue.rate === null
+          ? null
+          : roomIn(startsOf(limitedQueue, limitedQueue.rate, now), limitedQueue.rate, now);
+      let limitedUntil: number | null = null;
+      if (full) limitedUntil = uncountedJobs > 0 ? now + UNCOUNTED_JOB_POLL_MS : WAITING_AT;
+      else if (window !== null && window.room === 0) limitedUntil = window.opensAt;
+      const adopted =
+        limitedQueue.adoptUntil !== null && limitedQueue.adoptUntil <= now && uncountedJobs === 0;
+      if (taken === 0 && limitedQueue.returned === 0 && limitedUntil === null && !adopted) continue;
       rows.push({
         queue: name,
-        n: taken - gate.refund,
+        n: taken - limitedQueue.returned,
         starts,
-        gateAt,
-        adoptUntil: adopted ? null : gate.adoptUntil,
+        limitedUntil,
+        adoptUntil: adopted ? null : limitedQueue.adoptUntil,
       });
     }
-    if (rows.length > 0) yield { name: "gated", params: { rows } };
+    if (rows.length > 0) yield { name: "updateLimitedQueues", params: { rows } };
   }
 
   #took(queue: string, n: number): void {
     const group = this.#groupOf(queue);
     this.#room.set(group, (this.#room.get(group) ?? 0) - n);
     if (this.#free !== null) this.#free.set(queue, (this.#free.get(queue) ?? 0) - n);
-    const gate = this.#gates.get(queue);
-    if (gate === undefined) return;
-    gate.room -= n;
-    gate.taken += n;
+    const limitedQueue = this.#limitedQueues.get(queue);
+    if (limitedQueue === undefined) return;
+    limitedQueue.room -= n;
+    limitedQueue.taken += n;
   }
 
   #note(row: Row, queue: string, laneRate: LateRate | null, laneAt: number): void {
-    const gate = this.#gates.get(queue);
-    const rates = [laneRate, gate?.rate ?? null].filter((rate) => rate !== null);
+    const limitedQueue = this.#limitedQueues.get(queue);
+    const rates = [laneRate, limitedQueue?.rate ?? null].filter((rate) => rate !== null);
     if (rates.length === 0) return;
     this.rated.set(text(row, "id"), {
       beginsMs: Math.min(...rates.map(({ late }) => late.beginsMs)),
       at: {
         lane: laneAt + (laneRate?.late.startsMs ?? 0),
-        queue: (gate?.now ?? 0) + (gate?.rate?.late.startsMs ?? 0),
+        queue: (limitedQueue?.now ?? 0) + (limitedQueue?.rate?.late.startsMs ?? 0),
       },
     });
   }
@@ -572,9 +590,9 @@ class Claiming implements GatedClaim {
     const at: KeptRates = { lanes: {}, queues: {} };
     for (const { id, rate } of lanes) if (rate !== null) at.lanes[id] = instant + rate.late.startsMs;
     for (const queue of queues) {
-      const gate = this.#gates.get(queue);
-      if (gate === undefined || gate.rate === null) continue;
-      at.queues[queue] = gate.now + gate.rate.late.startsMs;
+      const limitedQueue = this.#limitedQueues.get(queue);
+      if (limitedQueue === undefined || limitedQueue.rate === null) continue;
+      at.queues[queue] = limitedQueue.now + limitedQueue.rate.late.startsMs;
     }
     const rated = Object.keys(at.lanes).length + Object.keys(at.queues).length > 0;
     return rated ? JSON.stringify(at) : null;
@@ -605,13 +623,13 @@ export function limitsOf(row: Row): { concurrency: number | null; rate: Rate | n
   return concurrency === null && rate === null ? null : { concurrency, rate };
 }
 
-/** Whether a turn may give more now; if not, when it may by itself. `head`: when its first job is due; undefined: nobody asked. */
+/** Whether a rotation may give more now; if not, when it may by itself. `head`: when its first job is due; undefined: nobody asked. */
 function standing(
-  turn: Turn,
+  rotation: Rotation,
   now: number,
   head: number | null | undefined,
 ): { active: boolean; wakeAt: number | null } {
-  const { lane } = turn;
+  const { lane } = rotation;
   const asleep = (wakeAt: number | null) => ({ active: false, wakeAt });
   if (lane.paused) return asleep(null);
   if (lane.concurrency !== null && lane.running + lane.taken >= lane.concurrency)
@@ -637,25 +655,25 @@ function startsText(of: Taking, now: number): string | null {
 }
 
 /**
- * Virtual times say nothing about lanes of different kinds, each of which has one that is furthest behind: where there is room for one job only,
- * the first of them would get it each time. Two claims for each kind, because every other claim may have none for lanes.
+ * Virtual times say nothing about lanes of different names, each of which has one that is furthest behind: where there is room for one job only,
+ * the first of them would get it each time. Two claims for each name, because every other claim may have none for lanes.
  */
-function kindsByTurns(turns: readonly Turn[], turn: number): Turn[] {
-  const kinds = [...Map.groupBy(turns, ({ line }) => line).values()];
-  const first = Math.floor(turn / 2) % Math.max(1, kinds.length);
-  return [...kinds.slice(first), ...kinds.slice(0, first)].flat();
+function jobTypesInRotation(rotations: readonly Rotation[], claimNumber: number): Rotation[] {
+  const jobTypes = [...Map.groupBy(rotations, ({ jobType }) => jobType).values()];
+  const first = Math.floor(claimNumber / 2) % Math.max(1, jobTypes.length);
+  return [...jobTypes.slice(first), ...jobTypes.slice(0, first)].flat();
 }
 
-function turnKey({ lane, line }: Turn): string {
-  return `${lane.id}:${line}`;
+function rotationKey({ lane, jobType }: Rotation): string {
+  return `${lane.id}:${jobType}`;
 }
 
-function turnRow(turn: Turn): RowList[number] {
+function rotationRow(rotation: Rotation): RowList[number] {
   return {
-    lane: turn.lane.id,
-    line: turn.line,
-    limit: turn.asked,
-    by: turn.asked / turn.lane.weight,
+    lane: rotation.lane.id,
+    jobType: rotation.jobType,
+    limit: rotation.asked,
+    by: rotation.asked / rotation.lane.weight,
   };
 }
 
@@ -670,7 +688,7 @@ export function* uncount(
   moved: ReadonlySet<string>,
   throttled: readonly string[] = [],
 ): Script<string[]> {
-  const lanes = new Map<string, { lane: number; line: number; n: number }>();
+  const lanes = new Map<string, { lane: number; jobType: number; n: number }>();
   const queues = new Map<string, number>();
   const back: string[] = [];
   const laneStarts = new Map<number, number[]>();
@@ -678,15 +696,15 @@ export function* uncount(
   const unused = new Map<string, Unused>();
   for (const { id, move, counted, unstarted } of transitions) {
     if (counted === undefined || !moved.has(id)) continue;
-    const { lane, line, queue, at, budget } = counted;
+    const { lane, jobType, queue, at, budget } = counted;
     if (unstarted === true && budget !== undefined) {
       const { name, tokens, at: takenAt } = budget;
       const more = unused.get(name) ?? { tokens: 0, at: takenAt };
       unused.set(name, { tokens: more.tokens + tokens, at: Math.min(more.at, takenAt) });
     }
     if (lane !== null) {
-      const key = `${lane}:${line}`;
-      lanes.set(key, { lane, line, n: (lanes.get(key)?.n ?? 0) + 1 });
+      const key = `${lane}:${jobType}`;
+      lanes.set(key, { lane, jobType, n: (lanes.get(key)?.n ?? 0) + 1 });
       if (move === "again" || move === "wait") back.push(id);
       if (unstarted === true && at !== undefined)
         laneStarts.set(lane, [...(laneStarts.get(lane) ?? []), at.lane]);
@@ -701,12 +719,12 @@ export function* uncount(
   // Before the rows of lanes and queues, as claims lock them: else the two could wait for each other.
   if (unused.size > 0) yield* returnTokens(unused);
   if (lanes.size > 0)
-    for (const row of yield { name: "refundLanes", params: { rows: [...lanes.values()] } })
+    for (const row of yield { name: "returnLaneCapacity", params: { rows: [...lanes.values()] } })
       freed.add(text(row, "queue"));
-  if (back.length > 0) yield { name: "ringJobs", params: { ids: back } };
+  if (back.length > 0) yield { name: "wakeLanesOfJobs", params: { ids: back } };
   if (queues.size > 0) {
     const rows = [...queues].map(([queue, n]) => ({ queue, n }));
-    for (const row of yield { name: "refundQueues", params: { rows } }) freed.add(text(row, "queue"));
+    for (const row of yield { name: "returnQueueCapacity", params: { rows } }) freed.add(text(row, "queue"));
   }
   yield* returnStarts(laneStarts, queueStarts, throttled);
   return [...freed];

@@ -1,5 +1,5 @@
 /**
- * Live jobs by queue and kind, counted to a bound: what pages, probes and samplers ask, so that a million ready jobs cost them
+ * Live jobs by queue and name, counted to a bound: what pages, probes and samplers ask, so that a million ready jobs cost them
  * milliseconds (1 M over 20 queues, Postgres: 10 to 30 ms; counted to the end 2 s and more).
  *
  * The age of the oldest ready job and the due time of the next scheduled one are exact: one probe of the claim's index for each level. A job that waits for a signal or for
@@ -9,7 +9,7 @@
  * jobs: 80 ms). They stand before the oldest ready job, and a job that comes back is due from then on. So each count remembers the
  * oldest job's due time, and where a complete count is slow, most counts begin a moment before it. SQLite keeps no such entries.
  */
-import type { CappedCount, LineTally, RunningLine } from "../operate/browse.ts";
+import type { CappedCount, JobTypeTally, RunningJobType } from "../operate/browse.ts";
 import type { Row } from "../storage/catalogue.ts";
 import { completeInMs } from "../jobs/plain-claim.ts";
 import type { Driver } from "../storage/driver.ts";
@@ -17,14 +17,14 @@ import { maybeNumber, number, text } from "../jobs/rows.ts";
 import { grouped } from "../values/amounts.ts";
 import type { QueueState } from "./store.ts";
 
-/** `most` of each kind and state; `budget`: of all kinds and states together, beside a hundred for each level and state. */
+/** `most` of each name and state; `budget`: of all kinds and states together, beside a hundred for each level and state. */
 export interface Bounds {
   readonly most: number;
   readonly budget: number;
 }
 
-/** Those of these queues and of these kinds alone. */
-export interface LinesOf {
+/** Those of these queues and of these names alone. */
+export interface JobTypesOf {
   readonly queues?: readonly string[] | undefined;
   readonly names?: readonly string[] | undefined;
 }
@@ -34,22 +34,22 @@ const CHEAP_MS = 100;
 /** Transactions that stay open no longer than this after their enqueue are seen by every count. */
 const LATE_MS = 10_000;
 
-/** Where a count of a line begins: its jobs that were due before are left out. A type, so that it is a row of parameters. */
+/** Where a count of a job type begins: its jobs that were due before are left out. A type, so that it is a row of parameters. */
 type Begin = Readonly<{ queue: string; name: string; at: number }>;
 
 /** Where the next counts begin. */
 export class TallyCursor {
   /** Due times of the oldest ready jobs; where there was none, when that was. */
   readonly #oldest = new Map<string, Begin>();
-  /** The latest complete counts that were slow, by the lines that were asked for. */
+  /** The latest complete counts that were slow, by the job types that were asked for. */
   readonly #slow = new Map<string, { readonly endedMs: number; readonly tookMs: number }>();
 
-  /** The lines' due times to begin at; none: this count is complete. */
+  /** The job types' due times to begin at; none: this count is complete. */
   begins(asked: string, monotonicMs: number): Begin[] {
     for (const [key, { endedMs, tookMs }] of this.#slow)
       if (completeInMs(endedMs, tookMs, monotonicMs) === 0) this.#slow.delete(key);
     if (!this.#slow.has(asked)) return [];
-    return [...this.#oldest.values()].map((line) => ({ ...line, at: line.at - LATE_MS }));
+    return [...this.#oldest.values()].map((jobType) => ({ ...jobType, at: jobType.at - LATE_MS }));
   }
 
   /** After a complete count. */
@@ -62,32 +62,32 @@ export class TallyCursor {
     for (const row of rows) {
       const [queue, name] = [text(row, "queue"), text(row, "name")];
       const at = maybeNumber(row, "oldest") ?? number(row, "now");
-      this.#oldest.set(lineKey(queue, name), { queue, name, at });
+      this.#oldest.set(jobTypeKey(queue, name), { queue, name, at });
     }
   }
 }
 
-export async function tallyLines(
+export async function tallyJobTypes(
   driver: Driver,
   cursor: TallyCursor,
   { most, budget }: Bounds,
-  { queues, names }: LinesOf = {},
-): Promise<{ now: number; lines: readonly LineTally[] }> {
+  { queues, names }: JobTypesOf = {},
+): Promise<{ now: number; jobTypes: readonly JobTypeTally[] }> {
   const asked = { queues: queues ?? null, names: names ?? null };
   const key = JSON.stringify(asked);
   const startedMs = driver.clock.monotonic();
   const begins = cursor.begins(key, startedMs);
   const params = { now: driver.now(), cap: most + 1, budget, ...asked, begins };
   const [waiting, running] = await Promise.all([
-    driver.read({ name: "tallyLines", params }),
+    driver.read({ name: "tallyJobTypes", params }),
     tallyRunning(driver),
   ]);
   if (begins.length === 0) cursor.completed(key, startedMs, driver.clock.monotonic());
   cursor.learn(waiting);
-  const held = new Map(running.lines.map((line) => [lineKey(line.queue, line.name), line]));
-  const lines = waiting.map((row) => {
+  const held = new Map(running.jobTypes.map((jobType) => [jobTypeKey(jobType.queue, jobType.name), jobType]));
+  const jobTypes = waiting.map((row) => {
     const [queue, name] = [text(row, "queue"), text(row, "name")];
-    const busy = held.get(lineKey(queue, name));
+    const busy = held.get(jobTypeKey(queue, name));
     return {
       queue,
       name,
@@ -101,14 +101,16 @@ export async function tallyLines(
       longestSince: busy?.longestSince ?? null,
     };
   });
-  return { now: clockIn(waiting, driver), lines };
+  return { now: clockIn(waiting, driver), jobTypes };
 }
 
-/** What runs, by queue and kind: found by the claims, which are few. */
-export async function tallyRunning(driver: Driver): Promise<{ now: number; lines: readonly RunningLine[] }> {
+/** What runs, by queue and name: found by the claims, which are few. */
+export async function tallyRunning(
+  driver: Driver,
+): Promise<{ now: number; jobTypes: readonly RunningJobType[] }> {
   const rows = await driver.read({ name: "tallyRunning", params: { now: driver.now() } });
-  const byLine = Map.groupBy(rows, (row) => lineKey(text(row, "queue"), text(row, "name")));
-  const lines = [...byLine.values()].map((own) => {
+  const byJobType = Map.groupBy(rows, (row) => jobTypeKey(text(row, "queue"), text(row, "name")));
+  const jobTypes = [...byJobType.values()].map((own) => {
     const [first] = own as [Row, ...Row[]];
     const heldBy = new Map(own.map((row) => [number(row, "session"), number(row, "running")]));
     const longest = own.flatMap((row) => maybeNumber(row, "longest") ?? []);
@@ -120,7 +122,7 @@ export async function tallyRunning(driver: Driver): Promise<{ now: number; lines
       longestSince: longest.length === 0 ? null : Math.min(...longest),
     };
   });
-  return { now: clockIn(rows, driver), lines };
+  return { now: clockIn(rows, driver), jobTypes };
 }
 
 /** The database's clock; where it told nothing, ours. */
@@ -128,7 +130,7 @@ function clockIn([first]: readonly Row[], driver: Driver): number {
   return first === undefined ? driver.clock.now() : number(first, "now");
 }
 
-function lineKey(queue: string, name: string): string {
+function jobTypeKey(queue: string, name: string): string {
   return `${queue}\n${name}`;
 }
 

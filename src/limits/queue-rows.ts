@@ -5,9 +5,9 @@ import { type QueueSettings, queueSettings } from "./queue-settings.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { Wake } from "../storage/wake.ts";
-import type { Gates } from "./gates.ts";
+import type { LimitedQueues } from "./limited-queues.ts";
 import { parseStarts, roomIn } from "./rules/rate-window.ts";
-import { TallyCursor, tallyLines } from "./queue-counts.ts";
+import { TallyCursor, tallyJobTypes } from "./queue-counts.ts";
 import { NO_SETTINGS } from "./rules/no-settings.ts";
 import { maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
@@ -15,11 +15,11 @@ const EMPTY: QueueCounts = { ready: 0, scheduled: 0, running: 0, waiting: 0 };
 const STATES = ["ready", "scheduled", "waiting"] as const;
 /** Entries that all kinds together are counted over, where counts have a bound. */
 const BUDGET = 100_000;
-/** So far the minute's sample counts a kind. */
+/** So far the minute's sample counts a name. */
 const MOST_SAMPLED = 50_000;
 
-/** What a kind has in a queue. */
-interface Line {
+/** What a name has in a queue. */
+interface JobType {
   readonly queue: string;
   readonly name: string;
   readonly counts: QueueCounts;
@@ -33,7 +33,7 @@ export interface QueueDeps {
   readonly driver: Driver;
   /** The list of all processes. */
   readonly workers: { list(): Promise<readonly ServingWorker[]> };
-  readonly gates: Gates;
+  readonly limitedQueues: LimitedQueues;
   readonly wake: (wake: Wake) => void;
 }
 
@@ -48,23 +48,23 @@ export class Queues implements QueueStore {
   }
 
   async list(upTo?: number): Promise<QueueState[]> {
-    const [settings, lines, workers] = await Promise.all([
+    const [settings, jobTypes, workers] = await Promise.all([
       this.#driver.read({ name: "queueRows", params: { names: null } }),
       upTo === undefined ? this.#counted() : this.#tallied(upTo),
       this.#deps.workers.list(),
     ]);
-    const byName = Map.groupBy(lines, ({ queue }) => queue);
+    const byName = Map.groupBy(jobTypes, ({ queue }) => queue);
     const rows = new Map(settings.map((row) => [text(row, "name"), row]));
     const names = new Set([...rows.keys(), ...byName.keys()]);
     return [...names].sort().map((name) => queueState(name, rows.get(name), byName.get(name) ?? [], workers));
   }
 
   async backlog(): Promise<Backlog> {
-    const lines = (await this.#tallied(MOST_SAMPLED)).filter(({ counts }) => counts.ready > 0);
+    const jobTypes = (await this.#tallied(MOST_SAMPLED)).filter(({ counts }) => counts.ready > 0);
     // Where nothing is ready, as in most minutes of most databases, nobody need be asked who serves it.
-    if (lines.length === 0) return { ready: new Map(), unserved: [] };
+    if (jobTypes.length === 0) return { ready: new Map(), unserved: [] };
     const workers = await this.#deps.workers.list();
-    const queues = [...Map.groupBy(lines, ({ queue }) => queue)];
+    const queues = [...Map.groupBy(jobTypes, ({ queue }) => queue)];
     return {
       ready: new Map(
         queues.map(([name, own]) => [name, own.reduce((sum, { counts }) => sum + counts.ready, 0)]),
@@ -76,7 +76,7 @@ export class Queues implements QueueStore {
   }
 
   /** To the end, whatever it takes. */
-  async #counted(): Promise<Line[]> {
+  async #counted(): Promise<JobType[]> {
     const rows = await this.#driver.read({ name: "queueCounts", params: { now: this.#driver.now() } });
     return rows.map((row) => ({
       queue: text(row, "queue"),
@@ -93,9 +93,9 @@ export class Queues implements QueueStore {
     }));
   }
 
-  async #tallied(most: number): Promise<Line[]> {
-    const { now, lines } = await tallyLines(this.#driver, this.#cursor, { most, budget: BUDGET });
-    return lines.map(({ queue, name, ready, scheduled, waiting, running, oldestAt, nextDueAt }) => ({
+  async #tallied(most: number): Promise<JobType[]> {
+    const { now, jobTypes } = await tallyJobTypes(this.#driver, this.#cursor, { most, budget: BUDGET });
+    return jobTypes.map(({ queue, name, ready, scheduled, waiting, running, oldestAt, nextDueAt }) => ({
       queue,
       name,
       counts: { ready: ready.count, scheduled: scheduled.count, running, waiting: waiting.count },
@@ -130,7 +130,7 @@ export class Queues implements QueueStore {
         },
       };
     });
-    this.#deps.gates.forget();
+    this.#deps.limitedQueues.forget();
     this.#deps.wake({ kind: "settings" });
   }
 
@@ -178,10 +178,10 @@ export class Queues implements QueueStore {
 function queueState(
   name: string,
   settings: Row | undefined,
-  lines: readonly Line[],
+  jobTypes: readonly JobType[],
   workers: readonly ServingWorker[],
 ): QueueState {
-  const counts = lines.reduce<QueueCounts>(
+  const counts = jobTypes.reduce<QueueCounts>(
     (sum, { counts: own }) => ({
       ready: sum.ready + own.ready,
       scheduled: sum.scheduled + own.scheduled,
@@ -194,7 +194,7 @@ function queueState(
     const value = settings === undefined ? null : maybeNumber(settings, column);
     return value === null ? null : new Date(value);
   };
-  const dueAt = lines.flatMap(({ nextDueAt }) => nextDueAt ?? []);
+  const dueAt = jobTypes.flatMap(({ nextDueAt }) => nextDueAt ?? []);
   return {
     name,
     paused: date("paused_at") !== null,
@@ -204,16 +204,20 @@ function queueState(
     coolUntil: date("cool_until"),
     settings: settings === undefined ? NO_SETTINGS : queueSettings(settings),
     counts,
-    atLeast: STATES.filter((state) => lines.some(({ atLeast }) => atLeast.includes(state))),
-    lagMs: Math.max(0, ...lines.map(({ lagMs }) => lagMs)),
+    atLeast: STATES.filter((state) => jobTypes.some(({ atLeast }) => atLeast.includes(state))),
+    lagMs: Math.max(0, ...jobTypes.map(({ lagMs }) => lagMs)),
     nextDueAt: dueAt.length === 0 ? null : new Date(Math.min(...dueAt)),
-    unserved: unservedOf(name, lines, workers),
+    unserved: unservedOf(name, jobTypes, workers),
   };
 }
 
-/** The kinds that have ready jobs in this queue and no living worker that would take them. */
-function unservedOf(queue: string, lines: readonly Line[], workers: readonly ServingWorker[]): string[] {
-  return lines
+/** The names that have ready jobs in this queue and no living worker that would take them. */
+function unservedOf(
+  queue: string,
+  jobTypes: readonly JobType[],
+  workers: readonly ServingWorker[],
+): string[] {
+  return jobTypes
     .filter(({ name, counts }) => counts.ready > 0 && !isServed(queue, name, workers))
     .map(({ name }) => name)
     .sort();

@@ -20,7 +20,7 @@ import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions, isPlainObject } from "../values/options.ts";
 import type { Emitter } from "../events.ts";
 import { endDrainsOnce } from "./queue-drainer.ts";
-import { override, type OverrideOptions, queueStands } from "./temporary-limits.ts";
+import { changeLimits, type TemporaryLimitOptions, queueStands } from "./temporary-limits.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
 import type { QueueChange, QueueState } from "./store.ts";
@@ -106,7 +106,7 @@ export class Queues {
 
   /**
    * Every queue that has jobs or settings. Counts are exact, and that costs a look at every job that has not ended: a million of
-   * them take seconds. Whoever asks again and again gives a bound: with `upTo` a kind's jobs are counted so far and no further
+   * them take seconds. Whoever asks again and again gives a bound: with `upTo` a name's jobs are counted so far and no further
    * (`atLeast` says of which states there may be more), which takes milliseconds; `lagMs`, `nextDueAt`, `unserved` and what runs are exact all
    * the same. With more than a few full queues counts stop earlier: they share 100,000 over all states.
    *
@@ -190,7 +190,7 @@ export class Queues {
    * await hf.queues.set("mail", { backoff: { base: "30s", max: "10m" }, slots: 5 });
    * await hf.queues.set("mail", { concurrency: 2 }, { for: "1h" });
    */
-  async set(name: string, options: QueueOptions, when?: OverrideOptions): Promise<void> {
+  async set(name: string, options: QueueOptions, when?: TemporaryLimitOptions): Promise<void> {
     const { store, checkOpen } = this.#deps;
     checkOpen();
     const change = settingsOf(options);
@@ -199,7 +199,7 @@ export class Queues {
     const back = (): Promise<Record<string, unknown>> => queueStands(store, queue, keys);
     if (keys.length === 0) return;
     await this.#deps.retry.repeatable(() =>
-      override(store, { kind: "queue", name: queue }, when, keys, back, () =>
+      changeLimits(store, { kind: "queue", name: queue }, when, keys, back, () =>
         store.queues.set(queue, change),
       ),
     );

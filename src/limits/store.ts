@@ -35,7 +35,7 @@ export interface BudgetRequest {
 
 /** A breaker as the store keeps it. */
 export interface BreakerState {
-  /** `queue:mail`, `kind:send-mail`, or `kind:send-mail/` and the key. */
+  /** `queue:mail`, `name:send-mail`, or `name:send-mail/` and the key. */
   readonly key: string;
   readonly state: "closed" | "open" | "half-open";
   /** Consecutive failures. */
@@ -68,13 +68,13 @@ export interface BreakerCount {
 }
 
 /** What was changed for a while: a queue's name, a budget's, or the JSON of a lane's queue and key. */
-export interface OverrideTarget {
+export interface TemporaryLimitTarget {
   readonly kind: "queue" | "lane" | "budget";
   readonly name: string;
 }
 
 /** A change for a while. */
-export interface OverrideRow extends OverrideTarget {
+export interface TemporaryLimitRow extends TemporaryLimitTarget {
   readonly setAt: number;
   readonly untilAt: number;
   /** The values of before; null: there was no such thing. */
@@ -114,15 +114,15 @@ export interface BreakerStore {
 /** Limits that hold for a while. */
 export interface TemporaryLimitStore {
   /** All of them, or those that are over. The next end first. */
-  list(which: { due: boolean }): Promise<OverrideRow[]>;
+  list(which: { due: boolean }): Promise<TemporaryLimitRow[]>;
   /** Remembers what to go back to; what is remembered already stays. */
   begin(
-    target: OverrideTarget,
-    back: OverrideRow["back"],
+    target: TemporaryLimitTarget,
+    back: TemporaryLimitRow["back"],
     until: { at: number | null; delayMs: number | null },
   ): Promise<void>;
   /** Takes these keys (null: all) out of what goes back; with `untilAt` only if that is still its end. */
-  forget(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
+  forget(target: TemporaryLimitTarget, keys: readonly string[] | null, untilAt?: number): Promise<void>;
 }
 
 /** A lane as `hf.lanes.list()` gives it. */
@@ -191,7 +191,7 @@ export interface QueueState {
 /** What `setQueue` changes. Either `paused` ends a draining; a queue that is paused stays so when it is to be drained. */
 export type QueueChange = Partial<QueueSettings> & { paused?: boolean; draining?: true };
 
-/** A queue, and the kinds in it that nobody serves. */
+/** A queue, and the names in it that nobody serves. */
 export type UnservedQueue = Pick<QueueState, "name" | "unserved">;
 
 /** What waits in all queues. */
@@ -224,7 +224,7 @@ export interface QueueStore {
    * counts stop there, and it takes milliseconds.
    */
   list(upTo?: number): Promise<QueueState[]>;
-  /** Ready jobs of each queue that has any (counted to 50,000 a kind), and those of them that no living worker serves. */
+  /** Ready jobs of each queue that has any (counted to 50,000 a name), and those of them that no living worker serves. */
   backlog(): Promise<Backlog>;
   set(name: string, change: QueueChange): Promise<void>;
   /** Pauses those draining queues in which nothing is due and of which nothing runs; answers with their names. */

@@ -2,7 +2,7 @@
  * The rows of temporary limits: one for each queue, lane or budget with a temporary change. Not here: their meaning
  * (temporary-limits.ts).
  */
-import type { TemporaryLimitStore, OverrideRow, OverrideTarget } from "./store.ts";
+import type { TemporaryLimitStore, TemporaryLimitRow, TemporaryLimitTarget } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
 import { maybeText, number, text } from "../jobs/rows.ts";
@@ -14,10 +14,13 @@ export class TemporaryLimits implements TemporaryLimitStore {
     this.#driver = driver;
   }
 
-  async list({ due }: { due: boolean }): Promise<OverrideRow[]> {
-    const rows = await this.#driver.read({ name: "overrides", params: { now: this.#driver.now(), due } });
+  async list({ due }: { due: boolean }): Promise<TemporaryLimitRow[]> {
+    const rows = await this.#driver.read({
+      name: "temporaryLimits",
+      params: { now: this.#driver.now(), due },
+    });
     return rows.map((row) => ({
-      kind: text(row, "kind") as OverrideRow["kind"],
+      kind: text(row, "kind") as TemporaryLimitRow["kind"],
       name: text(row, "name"),
       setAt: number(row, "set_at"),
       untilAt: number(row, "until_at"),
@@ -27,16 +30,16 @@ export class TemporaryLimits implements TemporaryLimitStore {
 
   /** The values recorded first are kept; a later change only adds settings that are not recorded yet. */
   begin(
-    target: OverrideTarget,
-    back: OverrideRow["back"],
+    target: TemporaryLimitTarget,
+    back: TemporaryLimitRow["back"],
     until: { at: number | null; delayMs: number | null },
   ): Promise<void> {
     const now = this.#driver.now();
-    return this.#driver.transaction("beginOverride", function* (): Script<void> {
-      const [row] = yield { name: "lockOverride", params: { ...target } };
+    return this.#driver.transaction("beginTemporaryLimit", function* (): Script<void> {
+      const [row] = yield { name: "lockTemporaryLimit", params: { ...target } };
       const merged = row === undefined ? back : merge(back, backOf(row));
       yield {
-        name: "putOverride",
+        name: "putTemporaryLimit",
         params: {
           now,
           ...target,
@@ -49,18 +52,18 @@ export class TemporaryLimits implements TemporaryLimitStore {
   }
 
   /** Removes these settings from the record (null: all); with `untilAt`, only if the end has not changed since. */
-  forget(target: OverrideTarget, keys: readonly string[] | null, untilAt?: number): Promise<void> {
+  forget(target: TemporaryLimitTarget, keys: readonly string[] | null, untilAt?: number): Promise<void> {
     const now = this.#driver.now();
-    return this.#driver.transaction("forgetOverride", function* (): Script<void> {
-      const [row] = yield { name: "lockOverride", params: { ...target } };
+    return this.#driver.transaction("trimTemporaryLimit", function* (): Script<void> {
+      const [row] = yield { name: "lockTemporaryLimit", params: { ...target } };
       if (row === undefined || (untilAt !== undefined && number(row, "until_at") !== untilAt)) return;
       const left = Object.entries(backOf(row) ?? {}).filter(
         ([key]) => key !== "tuned" && keys !== null && !keys.includes(key),
       );
-      if (left.length === 0) yield { name: "dropOverride", params: { ...target } };
+      if (left.length === 0) yield { name: "deleteTemporaryLimit", params: { ...target } };
       else
         yield {
-          name: "putOverride",
+          name: "putTemporaryLimit",
           params: {
             now,
             ...target,
@@ -73,11 +76,14 @@ export class TemporaryLimits implements TemporaryLimitStore {
   }
 }
 
-function backOf(row: Row): OverrideRow["back"] {
+function backOf(row: Row): TemporaryLimitRow["back"] {
   const back = maybeText(row, "back");
-  return back === null ? null : (JSON.parse(back) as NonNullable<OverrideRow["back"]>);
+  return back === null ? null : (JSON.parse(back) as NonNullable<TemporaryLimitRow["back"]>);
 }
 
-function merge(later: OverrideRow["back"], first: OverrideRow["back"]): OverrideRow["back"] {
+function merge(
+  later: TemporaryLimitRow["back"],
+  first: TemporaryLimitRow["back"],
+): TemporaryLimitRow["back"] {
   return first === null ? null : { ...later, ...first };
 }

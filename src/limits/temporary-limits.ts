@@ -14,18 +14,18 @@ import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { checkOptions } from "../values/options.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
-import type { BudgetRate, OverrideRow, OverrideTarget } from "./store.ts";
+import type { BudgetRate, TemporaryLimitRow, TemporaryLimitTarget } from "./store.ts";
 import type { LaneLimits } from "../jobs/job.ts";
 
 /** The end of a change. Without either, the change is permanent. */
-export interface OverrideOptions {
+export interface TemporaryLimitOptions {
   /** A duration from now: "1h". */
   readonly for?: Duration | undefined;
   readonly until?: Date | number | undefined;
 }
 
 /** A temporary limit. */
-export interface Override {
+export interface TemporaryLimit {
   readonly kind: "queue" | "lane" | "budget";
   /** The queue or the budget; for a lane, its queue. */
   readonly name: string;
@@ -37,18 +37,18 @@ export interface Override {
   readonly back: Readonly<Record<string, unknown>> | null;
 }
 
-/** The parts of the client that `hf.overrides` uses. */
-export interface OverridesDeps {
+/** The parts of the client that `hf.temporaryLimits` uses. */
+export interface TemporaryLimitsDeps {
   readonly store: Store;
   readonly retry: Retry;
   readonly checkOpen: () => void;
 }
 
-/** `hf.overrides`. */
-export class Overrides {
-  readonly #deps: OverridesDeps;
+/** `hf.temporaryLimits`. */
+export class TemporaryLimits {
+  readonly #deps: TemporaryLimitsDeps;
 
-  constructor(deps: OverridesDeps) {
+  constructor(deps: TemporaryLimitsDeps) {
     this.#deps = deps;
   }
 
@@ -56,9 +56,9 @@ export class Overrides {
    * Lists the temporary limits, the next end first.
    *
    * @example
-   * for (const { kind, name, untilAt } of await hf.overrides.list()) console.log(kind, name, untilAt);
+   * for (const { kind, name, untilAt } of await hf.temporaryLimits.list()) console.log(kind, name, untilAt);
    */
-  async list(): Promise<Override[]> {
+  async list(): Promise<TemporaryLimit[]> {
     this.#deps.checkOpen();
     const rows = await this.#deps.retry.repeatable(() =>
       this.#deps.store.temporaryLimits.list({ due: false }),
@@ -73,10 +73,10 @@ export class Overrides {
    * Ends a temporary limit now. Returns false if there is none.
    *
    * @example
-   * await hf.overrides.end({ kind: "queue", name: "mail" });
+   * await hf.temporaryLimits.end({ kind: "queue", name: "mail" });
    */
   async end(of: {
-    readonly kind: Override["kind"];
+    readonly kind: TemporaryLimit["kind"];
     readonly name: string;
     readonly key?: string | null | undefined;
   }): Promise<boolean> {
@@ -96,12 +96,12 @@ export class Overrides {
  *
  * @throws UsageError BAD_OPTION, BAD_DURATION, BAD_INSTANT
  */
-export async function override(
+export async function changeLimits(
   store: Store,
-  target: OverrideTarget,
-  options: OverrideOptions | undefined,
+  target: TemporaryLimitTarget,
+  options: TemporaryLimitOptions | undefined,
   keys: readonly string[] | null,
-  back: () => Promise<OverrideRow["back"]>,
+  back: () => Promise<TemporaryLimitRow["back"]>,
   change: () => Promise<void>,
 ): Promise<void> {
   const until = untilOf(options);
@@ -112,9 +112,13 @@ export async function override(
 
 /** @throws UsageError */
 export function untilOf(
-  options: OverrideOptions | undefined,
+  options: TemporaryLimitOptions | undefined,
 ): { at: number | null; delayMs: number | null } | null {
-  const given = checkOptions(options ?? {}, ["for", "until"], "the time of the change") as OverrideOptions;
+  const given = checkOptions(
+    options ?? {},
+    ["for", "until"],
+    "the time of the change",
+  ) as TemporaryLimitOptions;
   if (given.for === undefined && given.until === undefined) return null;
   if (given.for !== undefined && given.until !== undefined)
     throw new UsageError("BAD_OPTION", "Give either for (a duration) or until (an instant), not both.");
@@ -162,7 +166,7 @@ export function laneName(queue: string, key: string): string {
 }
 
 /** Restores the previous values, and then deletes the record. */
-async function goBack(store: Store, row: OverrideRow): Promise<void> {
+async function goBack(store: Store, row: TemporaryLimitRow): Promise<void> {
   await putBack(store, row);
   await store.temporaryLimits.forget({ kind: row.kind, name: row.name }, null, row.untilAt);
 }
@@ -170,7 +174,7 @@ async function goBack(store: Store, row: OverrideRow): Promise<void> {
 /** Restores values that `queueStands`, `laneStands` or `budgetStands` read. */
 async function putBack(
   store: Store,
-  { kind, name, back }: OverrideTarget & Pick<OverrideRow, "back">,
+  { kind, name, back }: TemporaryLimitTarget & Pick<TemporaryLimitRow, "back">,
 ): Promise<void> {
   if (kind === "queue") await store.queues.set(name, back ?? {});
   else if (kind === "lane") {
@@ -190,9 +194,9 @@ async function putBack(
  * Restores the previous values of every temporary limit that has ended.
  *
  * @example
- * await endOverridesOnce({ store });
+ * await revertExpiredLimitsOnce({ store });
  */
-export async function endOverridesOnce({ store }: { readonly store: Store }): Promise<number> {
+export async function revertExpiredLimitsOnce({ store }: { readonly store: Store }): Promise<number> {
   const due = await store.temporaryLimits.list({ due: true });
   for (const row of due) await goBack(store, row);
   return due.length;

@@ -9,7 +9,7 @@ import { Histogram } from "../values/histogram.ts";
 export const OUTCOMES = ["done", "failed", "dead", "cancelled", "throttled", "released", "lost"] as const;
 export type CountedOutcome = (typeof OUTCOMES)[number];
 
-/** Counts of one kind in one queue. */
+/** Counts of one name in one queue. */
 export class Cell {
   readonly queue: string;
   readonly name: string;
@@ -52,7 +52,7 @@ export class Cell {
   }
 }
 
-/** Cells by queue and kind. */
+/** Cells by queue and name. */
 export class Cells {
   readonly #cells = new Map<string, Map<string, Cell>>();
 

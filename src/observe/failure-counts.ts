@@ -17,7 +17,7 @@ interface Cell extends FailureGroupRow {
 }
 
 /** Distinct messages in one minute are rarely more than a handful; a message that never repeats must not fill the memory. */
-const mostCauses = 200;
+const mostGroups = 200;
 const mostText = 500;
 
 export class Failures {
@@ -38,13 +38,13 @@ export class Failures {
 
   /** An attempt has failed of this, and that is written. */
   add(minute: number, job: ClaimedJob, transition: Transition, message: string, heldMs: number): void {
-    const group = "errorGroup" in transition ? transition.errorGroup : undefined;
+    const group = "failureGroup" in transition ? transition.failureGroup : undefined;
     if (group === undefined) return;
     let cells = this.#minutes.get(minute);
     if (cells === undefined) this.#minutes.set(minute, (cells = new Map<string, Cell>()));
     const key = `${group}\n${job.queue}`;
     const cell = cells.get(key);
-    if (cell === undefined && cells.size >= mostCauses) return;
+    if (cell === undefined && cells.size >= mostGroups) return;
     // By the database's clock, which a decision is dated by too.
     const at = Math.round(job.startedAt + heldMs);
     this.#dirty.add(minute);

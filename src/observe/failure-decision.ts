@@ -14,13 +14,18 @@
 export type Decision = "open" | "ignored" | "resolved";
 
 /** Where a group stands: what was decided, and what has come of it. */
-export type TriageState = Decision | "regressed";
+export type FailureGroupState = Decision | "regressed";
 
 /** What wants attention first. */
-export const TRIAGE_STATES: readonly TriageState[] = ["regressed", "open", "ignored", "resolved"];
+export const FAILURE_GROUP_STATES: readonly FailureGroupState[] = [
+  "regressed",
+  "open",
+  "ignored",
+  "resolved",
+];
 
 /** A decision with its bounds. */
-export interface Triage {
+export interface FailureDecision {
   readonly decision: Decision;
   /** When it was decided; null: never. */
   readonly at: number | null;
@@ -31,7 +36,7 @@ export interface Triage {
 }
 
 /** What is decided about a cause; left out stays as it is. */
-export interface ErrorGroupChange {
+export interface FailureGroupChange {
   readonly decision?: {
     readonly state: Decision;
     readonly by: string | null;
@@ -49,12 +54,12 @@ export interface ErrorGroupChange {
  * Where a group stands now. `lastAt`: when it failed last; `since`: how often since the decision.
  *
  * @example
- * triageState({ decision: "resolved", at: 1_000, untilAt: null, untilCount: null }, { now: 3_000, lastAt: 2_000, since: 1 }); // "regressed"
+ * failureGroupState({ decision: "resolved", at: 1_000, untilAt: null, untilCount: null }, { now: 3_000, lastAt: 2_000, since: 1 }); // "regressed"
  */
-export function triageState(
-  { decision, at, untilAt, untilCount }: Triage,
+export function failureGroupState(
+  { decision, at, untilAt, untilCount }: FailureDecision,
   seen: { readonly now: number; readonly lastAt: number | null; readonly since: number },
-): TriageState {
+): FailureGroupState {
   if (decision === "resolved")
     return seen.lastAt !== null && seen.lastAt > (at ?? 0) ? "regressed" : "resolved";
   if (decision === "open") return "open";

@@ -5,11 +5,11 @@
  * Invariant: pure, but for the looks that it is handed. A cause that only some of these know is listed all the same: its
  * jobs may all have come good, or may have failed under `hf.lease`, where no worker counts.
  */
-import type { ErrorGroup, ErrorGroupDetail } from "../operate/browse.ts";
-import { triageState, TRIAGE_STATES } from "./failure-decision.ts";
+import type { FailureGroup, FailureGroupDetail } from "../operate/browse.ts";
+import { failureGroupState, FAILURE_GROUP_STATES } from "./failure-decision.ts";
 import type { Row } from "../storage/catalogue.ts";
 import { maybeNumber, number, text } from "../jobs/rows.ts";
-import { type Cause, type CauseCounts, HOURS_SHOWN, noHours } from "./failure-rows.ts";
+import { type KnownGroup, type GroupCounts, HOURS_SHOWN, noHours } from "./failure-rows.ts";
 
 const HOUR = 3_600_000;
 
@@ -28,11 +28,11 @@ export interface Jobs {
   readonly sample: string;
 }
 
-/** One entry for each cause, over all queues. `dead` and `troubled`: the rows of groupDead and groupTroubled. */
-export function jobsByCause(dead: readonly Row[], troubled: readonly Row[]): Map<string, Jobs> {
+/** One entry for each cause, over all queues. `dead` and `failed`: the rows of groupDead and groupFailed. */
+export function jobsByGroup(dead: readonly Row[], failed: readonly Row[]): Map<string, Jobs> {
   const found = new Map<string, Jobs & { readonly counts: Map<string, number> }>();
   const add = (row: Row, of: Pick<Jobs, "dead" | "retrying" | "lastHour" | "lastDay" | "lastWeek">): void => {
-    const group = text(row, "error_group");
+    const group = text(row, "failure_group");
     const known = found.get(group);
     const counts = known?.counts ?? new Map<string, number>();
     const queue = text(row, "queue");
@@ -62,7 +62,7 @@ export function jobsByCause(dead: readonly Row[], troubled: readonly Row[]): Map
         lastDay: number(row, "day"),
         lastWeek: number(row, "week"),
       });
-  for (const row of troubled)
+  for (const row of failed)
     add(row, { dead: 0, retrying: number(row, "n"), lastHour: 0, lastDay: 0, lastWeek: 0 });
   return new Map([...found].map(([group, { counts: _counts, ...jobs }]) => [group, jobs]));
 }
@@ -73,15 +73,18 @@ export function jobsByCause(dead: readonly Row[], troubled: readonly Row[]): Map
  */
 function within(
   queues: readonly string[],
-  { cause, counts }: { readonly cause: Cause | undefined; readonly counts: CauseCounts | undefined },
-): { readonly cause: Cause | undefined; readonly counts: CauseCounts | undefined } {
+  {
+    knownGroup,
+    counts,
+  }: { readonly knownGroup: KnownGroup | undefined; readonly counts: GroupCounts | undefined },
+): { readonly knownGroup: KnownGroup | undefined; readonly counts: GroupCounts | undefined } {
   const met = counts?.places ?? [];
   const places = met.filter(({ queue }) => queues.includes(queue));
   // Without counts nobody knows which queue the text is from.
-  if (places.length > 0 && places.length === met.length) return { cause, counts };
+  if (places.length > 0 && places.length === met.length) return { knownGroup, counts };
   return {
-    cause: cause && {
-      ...cause,
+    knownGroup: knownGroup && {
+      ...knownGroup,
       firstAt: places.reduce<number | null>((at, place) => least(at, place.firstAt), null),
       lastAt: places.reduce<number | null>((at, place) => most(at, place.lastAt), null),
       sample: null,
@@ -96,49 +99,49 @@ function within(
 }
 
 /** Everything about one cause. `message` is that of its sample, where the job is still there. */
-export function errorGroup(
+export function failureGroup(
   group: string,
   of: {
     readonly jobs: Jobs | undefined;
-    readonly cause: Cause | undefined;
-    readonly counts: CauseCounts | undefined;
+    readonly knownGroup: KnownGroup | undefined;
+    readonly counts: GroupCounts | undefined;
     readonly message: string | null;
     readonly now: number;
     /** Nothing of other queues is told; null: of all. */
     readonly within: readonly string[] | null;
   },
-): ErrorGroupDetail {
+): FailureGroupDetail {
   const { jobs, now } = of;
-  const { cause, counts } = of.within === null ? of : within(of.within, of);
-  const lastAt = most(jobs?.lastAt ?? null, cause?.lastAt ?? null);
+  const { knownGroup, counts } = of.within === null ? of : within(of.within, of);
+  const lastAt = most(jobs?.lastAt ?? null, knownGroup?.lastAt ?? null);
   const hours = counts?.hours ?? noHours();
   const day = hours.slice(-24);
   const places = counts?.places ?? [];
   const queues = [...new Set([...(jobs?.queues ?? []), ...places.map(({ queue }) => queue)])];
   return {
     group,
-    name: jobs?.name ?? cause?.name ?? "",
+    name: jobs?.name ?? knownGroup?.name ?? "",
     queue: queues[0] ?? "",
     queues,
     versions: [...new Set(places.map(({ version }) => version))].sort((a, b) => b - a),
     state: stateOf(of),
-    decidedAt: cause?.at ?? null,
-    decidedBy: cause?.by ?? null,
-    untilAt: cause?.untilAt ?? null,
-    untilCount: cause?.untilCount ?? null,
-    since: cause?.since ?? 0,
-    note: cause?.note ?? null,
-    link: cause?.link ?? null,
+    decidedAt: knownGroup?.at ?? null,
+    decidedBy: knownGroup?.by ?? null,
+    untilAt: knownGroup?.untilAt ?? null,
+    untilCount: knownGroup?.untilCount ?? null,
+    since: knownGroup?.since ?? 0,
+    note: knownGroup?.note ?? null,
+    link: knownGroup?.link ?? null,
     dead: jobs?.dead ?? 0,
     retrying: jobs?.retrying ?? 0,
     lastHour: Math.max(counts?.lastHour ?? 0, jobs?.lastHour ?? 0),
     lastDay: Math.max(sum(day), jobs?.lastDay ?? 0),
     lastWeek: Math.max(sum(hours), jobs?.lastWeek ?? 0),
     day,
-    firstAt: least(jobs?.firstAt ?? null, cause?.firstAt ?? null),
+    firstAt: least(jobs?.firstAt ?? null, knownGroup?.firstAt ?? null),
     lastAt,
-    sample: jobs?.sample ?? cause?.sample ?? null,
-    message: of.message ?? cause?.message ?? null,
+    sample: jobs?.sample ?? knownGroup?.sample ?? null,
+    message: of.message ?? knownGroup?.message ?? null,
     week: hours,
     weekFrom: Math.floor(now / HOUR) * HOUR - (HOURS_SHOWN - 1) * HOUR,
     places: places.map(({ queue, version, n }) => ({ queue, version, n })),
@@ -146,15 +149,15 @@ export function errorGroup(
 }
 
 /** A decision is about the cause in all queues, and so is what has come of it. */
-function stateOf({ jobs, cause, now }: Parameters<typeof errorGroup>[1]): ErrorGroup["state"] {
-  if (cause === undefined) return "open";
-  const lastAt = most(jobs?.lastAt ?? null, cause.lastAt);
-  return triageState(cause, { now, lastAt, since: cause.since });
+function stateOf({ jobs, knownGroup, now }: Parameters<typeof failureGroup>[1]): FailureGroup["state"] {
+  if (knownGroup === undefined) return "open";
+  const lastAt = most(jobs?.lastAt ?? null, knownGroup.lastAt);
+  return failureGroupState(knownGroup, { now, lastAt, since: knownGroup.since });
 }
 
 /** What wants attention first, then the most jobs, then the most failures. */
-export function byAttention(a: ErrorGroup, b: ErrorGroup): number {
-  const rank = ({ state }: ErrorGroup): number => TRIAGE_STATES.indexOf(state);
+export function byAttention(a: FailureGroup, b: FailureGroup): number {
+  const rank = ({ state }: FailureGroup): number => FAILURE_GROUP_STATES.indexOf(state);
   return (
     rank(a) - rank(b) ||
     b.dead + b.retrying - (a.dead + a.retrying) ||

@@ -1,17 +1,22 @@
 /**
  * `hf.errors`: failures by cause, and what is decided about them.
  *
- * Jobs of one kind whose latest failures differ only in what varies from job to job (numbers, ids, quoted values) are one
+ * Jobs of one name whose latest failures differ only in what varies from job to job (numbers, ids, quoted values) are one
  * group. A group is open until somebody resolves or ignores it; one that was resolved and fails again is `regressed`.
  * Invariants: options are checked before anything is written; a group that nobody failed of is refused (false), not made.
  * Not here: what makes a group (jobs/fingerprint.ts), what a decision has come to (failure-decision.ts), the jobs themselves (operate/jobs-client.ts).
  */
 import { shown, UsageError } from "../errors.ts";
-import type { ErrorGroup as Stored, ErrorGroupDetail, FailuresBy } from "../operate/browse.ts";
+import type { FailureGroup as Stored, FailureGroupDetail, FailuresBy } from "../operate/browse.ts";
 import { type Duration, durationMs, instantMs } from "../values/duration.ts";
 import { checkName, checkText } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
-import { type Decision, type ErrorGroupChange, TRIAGE_STATES, type TriageState } from "./failure-decision.ts";
+import {
+  type Decision,
+  type FailureGroupChange,
+  FAILURE_GROUP_STATES,
+  type FailureGroupState,
+} from "./failure-decision.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
 
@@ -20,14 +25,14 @@ type Dated<T> = {
 };
 
 /** A group of failures: how many, since when, where, and what was decided. */
-export type ErrorGroup = Dated<Stored>;
+export type FailureGroup = Dated<Stored>;
 
 /** Which groups. */
-export interface ErrorGroupQuery {
+export interface FailureGroupQuery {
   readonly queue?: string | readonly string[] | undefined;
   readonly name?: string | readonly string[] | undefined;
   /** Without it: all of them. */
-  readonly state?: TriageState | readonly TriageState[] | undefined;
+  readonly state?: FailureGroupState | readonly FailureGroupState[] | undefined;
 }
 
 /** What `hf.errors.counts` takes. */
@@ -37,19 +42,19 @@ export interface FailureCountQuery {
   readonly since?: Date | number | undefined;
 }
 
-/** Failures of one kind, queue, worker, version or hour. */
+/** Failures of one name, queue, worker, version or hour. */
 export interface FailureCount {
   /** Of an hour: when it began, in epoch milliseconds. */
   readonly value: string;
-  /** Of a version: the kind whose version it is. */
+  /** Of a version: the name whose version it is. */
   readonly name: string | null;
   readonly failures: number;
-  readonly causes: number;
+  readonly groups: number;
   readonly lastAt: Date;
 }
 
 /** What can be noted with every decision. */
-export interface ErrorGroupNote {
+export interface FailureGroupNote {
   /** For whoever looks next. Null takes it away. */
   readonly note?: string | null | undefined;
   /** Where it is seen to: http or https. Null takes it away. */
@@ -57,7 +62,7 @@ export interface ErrorGroupNote {
 }
 
 /** What can be said of a decision. */
-export interface DecisionOptions extends ErrorGroupNote {
+export interface DecisionOptions extends FailureGroupNote {
   /** Who decided. */
   readonly by?: string | undefined;
 }
@@ -98,11 +103,11 @@ export class Errors {
    * for (const { group, name, message, dead } of await hf.errors.list({ state: ["open", "regressed"] }))
    *   console.log(group, name, dead, message);
    */
-  async list(query: ErrorGroupQuery = {}): Promise<ErrorGroup[]> {
+  async list(query: FailureGroupQuery = {}): Promise<FailureGroup[]> {
     this.#deps.checkOpen();
     const filter = checkGroupQuery(query);
     const { store, retry } = this.#deps;
-    const { groups } = await retry.repeatable(() => store.insight.errorGroups(filter));
+    const { groups } = await retry.repeatable(() => store.insight.failureGroups(filter));
     return groups.map(dated);
   }
 
@@ -112,11 +117,11 @@ export class Errors {
    * @example
    * const group = await hf.errors.get("3f0c2a9d51b7e684");
    */
-  async get(group: string): Promise<Dated<ErrorGroupDetail> | null> {
+  async get(group: string): Promise<Dated<FailureGroupDetail> | null> {
     this.#deps.checkOpen();
     const id = checkGroup(group);
     const { store, retry } = this.#deps;
-    const found = await retry.repeatable(() => store.insight.errorGroup(id));
+    const found = await retry.repeatable(() => store.insight.failureGroup(id));
     return found === null ? null : dated(found);
   }
 
@@ -188,8 +193,8 @@ export class Errors {
    * @example
    * await hf.errors.set(group, { note: "asked the bank", link: null });
    */
-  async set(group: string, note: ErrorGroupNote): Promise<boolean> {
-    const given = checkOptions(note, noteOptions, "errors.set") as ErrorGroupNote;
+  async set(group: string, note: FailureGroupNote): Promise<boolean> {
+    const given = checkOptions(note, noteOptions, "errors.set") as FailureGroupNote;
     return this.#write(group, checkNote(given));
   }
 
@@ -209,7 +214,7 @@ export class Errors {
     return this.#write(group, { ...checkNote(given), decision: { state, by, ...bounds } });
   }
 
-  async #write(group: string, change: ErrorGroupChange): Promise<boolean> {
+  async #write(group: string, change: FailureGroupChange): Promise<boolean> {
     this.#deps.checkOpen();
     const id = checkGroup(group);
     const { store, retry } = this.#deps;
@@ -231,22 +236,22 @@ export function checkGroup(group: unknown): string {
   );
 }
 
-function checkGroupQuery(query: ErrorGroupQuery): Parameters<Store["insight"]["errorGroups"]>[0] {
+function checkGroupQuery(query: FailureGroupQuery): Parameters<Store["insight"]["failureGroups"]>[0] {
   const { queue, name, state } = checkOptions(
     query,
     ["queue", "name", "state"],
     "errors.list",
-  ) as ErrorGroupQuery;
+  ) as FailureGroupQuery;
   const list = <T extends string>(value: T | readonly T[]): readonly T[] =>
     typeof value === "string" ? [value] : value;
   return {
     ...(queue === undefined ? {} : { queues: list(queue).map((one) => checkName(one, "queue")) }),
     ...(name === undefined ? {} : { names: list(name).map((one) => checkName(one, "name")) }),
-    ...(state === undefined ? {} : { states: list(state).map(checkTriageState) }),
+    ...(state === undefined ? {} : { states: list(state).map(checkFailureGroupState) }),
   };
 }
 
-const sides: readonly FailuresBy["by"][] = ["kind", "queue", "worker", "version", "hour"];
+const sides: readonly FailuresBy["by"][] = ["name", "queue", "worker", "version", "hour"];
 
 /** @throws UsageError */
 export function checkBy(by: unknown): FailuresBy["by"] {
@@ -257,18 +262,18 @@ export function checkBy(by: unknown): FailuresBy["by"] {
 }
 
 /** @throws UsageError */
-export function checkTriageState(state: unknown): TriageState {
-  if (TRIAGE_STATES.includes(state as TriageState)) return state as TriageState;
+export function checkFailureGroupState(state: unknown): FailureGroupState {
+  if (FAILURE_GROUP_STATES.includes(state as FailureGroupState)) return state as FailureGroupState;
   throw new UsageError(
     "BAD_OPTION",
-    `state must be one of ${TRIAGE_STATES.join(", ")}; got ${shown(state)}.`,
+    `state must be one of ${FAILURE_GROUP_STATES.join(", ")}; got ${shown(state)}.`,
     {
       details: { option: "state" },
     },
   );
 }
 
-function checkNote({ note, link }: ErrorGroupNote): Pick<ErrorGroupChange, "note" | "link"> {
+function checkNote({ note, link }: FailureGroupNote): Pick<FailureGroupChange, "note" | "link"> {
   return {
     ...(note === undefined ? {} : { note: blank(note) ? null : checkText(note, "note", mostNote) }),
     ...(link === undefined ? {} : { link: blank(link) ? null : checkLink(link) }),

@@ -2,13 +2,13 @@
  * Failures by cause: how often by the minute, since when, and what was decided about them.
  *
  *   worker (counts in memory) ──every 10 s──▶ failure (cause, minute, queue, version, worker) ──hourly──▶ one row an hour
- *                             └────────────▶ error_group (cause: first, last, a sample)  ◀── resolve, ignore, reopen, note
+ *                             └────────────▶ failure_group (cause: first, last, a sample)  ◀── resolve, ignore, reopen, note
  *
  * Invariants: no statement here touches the tables of jobs; a worker's minute is written whole, so that writing it twice is
  * writing it once; what was decided survives the failures that it was about.
  * Not here: which jobs are dead or retrying now (operate/browse-rows.ts), what a decision has come to (failure-decision.ts).
  */
-import type { Decision, ErrorGroupChange, Triage } from "./failure-decision.ts";
+import type { Decision, FailureGroupChange, FailureDecision } from "./failure-decision.ts";
 import type { FailuresBy } from "../operate/browse.ts";
 import type { FailureGroupRow, FailureRow, FailureStore } from "./store.ts";
 import type { Row, RowList, Script } from "../storage/catalogue.ts";
@@ -23,7 +23,7 @@ export const MOST_GROUPS = 500;
 const MOST_COUNTS = 50_000;
 
 /** What is known of a cause besides its jobs. */
-export interface Cause extends Triage {
+export interface KnownGroup extends FailureDecision {
   readonly group: string;
   readonly name: string | null;
   readonly firstAt: number | null;
@@ -38,16 +38,16 @@ export interface Cause extends Triage {
 }
 
 /** How often a cause was met. */
-export interface CauseCounts {
+export interface GroupCounts {
   /** In the last hour, by the minute. */
   readonly lastHour: number;
   /** By the hour, oldest first, the current one last: a week. */
   readonly hours: readonly number[];
-  readonly places: readonly CausePlace[];
+  readonly places: readonly GroupSource[];
 }
 
 /** Failures of one cause in one queue, by the code's version. */
-interface CausePlace {
+interface GroupSource {
   readonly queue: string;
   readonly version: number;
   readonly n: number;
@@ -56,7 +56,7 @@ interface CausePlace {
   readonly lastAt: number;
 }
 
-export class Causes implements FailureStore {
+export class FailureRows implements FailureStore {
   readonly #driver: Driver;
 
   constructor(driver: Driver) {
@@ -71,7 +71,7 @@ export class Causes implements FailureStore {
       (a, b) => compare(a.group, b.group) || a.at - b.at || compare(a.queue, b.queue),
     );
     await this.#driver.transaction("putFailures", function* (): Script<void> {
-      yield { name: "putErrorGroups", params: { rows: groupsInOrder.map((row) => ({ ...row })) } };
+      yield { name: "putFailureGroups", params: { rows: groupsInOrder.map((row) => ({ ...row })) } };
       yield { name: "putFailures", params: { rows: rowsInOrder.map((row) => ({ ...row })) } };
     });
   }
@@ -79,10 +79,10 @@ export class Causes implements FailureStore {
   /** Those that were decided about, then the latest, up to a bound; with `ids` those alone. */
   async rows(query: { ids: readonly string[] | null; names: readonly string[] | null }): Promise<{
     now: number | null;
-    causes: Cause[];
+    knownGroups: KnownGroup[];
   }> {
     const rows = await this.#driver.read({
-      name: "errorGroupRows",
+      name: "failureGroupRows",
       params: { now: this.#driver.now(), ...query, limit: MOST_GROUPS },
     });
     const counted = rows.filter((row) => row["until_count"] !== null && text(row, "state") === "ignored");
@@ -92,10 +92,10 @@ export class Causes implements FailureStore {
         name: "failuresSince",
         params: { rows: counted.map(sinceRow) },
       }))
-        since.set(text(row, "error_group"), number(row, "n"));
+        since.set(text(row, "failure_group"), number(row, "n"));
     return {
       now: rows[0] === undefined ? null : number(rows[0], "now"),
-      causes: rows.map((row) => cause(row, since.get(text(row, "id")) ?? 0)),
+      knownGroups: rows.map((row) => knownGroup(row, since.get(text(row, "id")) ?? 0)),
     };
   }
 
@@ -105,7 +105,7 @@ export class Causes implements FailureStore {
     queues: readonly string[] | null,
     now: number,
     detail: "day" | "week",
-  ): Promise<ReadonlyMap<string, CauseCounts>> {
+  ): Promise<ReadonlyMap<string, GroupCounts>> {
     if (ids.length === 0) return new Map();
     const last = Math.floor(now / HOUR) * HOUR;
     const first = last - (HOURS_SHOWN - 1) * HOUR;
@@ -115,14 +115,14 @@ export class Causes implements FailureStore {
         name: "failureHours",
         params: { ids, queues, since: first, fine, recent: now - HOUR },
       }),
-      this.#driver.read({ name: "failurePlaces", params: { ids } }),
+      this.#driver.read({ name: "failureGroupSources", params: { ids } }),
     ]);
     const counts = new Map<
       string,
-      { lastHour: number; hours: number[]; places: CauseCounts["places"][number][] }
+      { lastHour: number; hours: number[]; places: GroupCounts["places"][number][] }
     >();
     const of = (row: Row) => {
-      const id = text(row, "error_group");
+      const id = text(row, "failure_group");
       const known = counts.get(id) ?? {
         lastHour: 0,
         hours: noHours(),
@@ -160,7 +160,7 @@ export class Causes implements FailureStore {
       value: text(row, "value"),
       name: maybeText(row, "name"),
       failures: number(row, "n"),
-      causes: number(row, "causes"),
+      groups: number(row, "groups"),
       lastAt: number(row, "last_at"),
     }));
     // Time goes on: the newest hour first.
@@ -169,10 +169,10 @@ export class Causes implements FailureStore {
   }
 
   /** Writes a decision, a note or a link. `name`: whose failures they are, where no worker has told. */
-  async set(group: string, name: string | null, change: ErrorGroupChange): Promise<void> {
+  async set(group: string, name: string | null, change: FailureGroupChange): Promise<void> {
     const driver = this.#driver;
     const now = driver.now();
-    await driver.transaction("setErrorGroup", function* (): Script<void> {
+    await driver.transaction("setFailureGroup", function* (): Script<void> {
       const decision = change.decision ?? null;
       let fromCount: number | null = null;
       if (decision?.state === "ignored" && decision.untilCount !== null) {
@@ -182,7 +182,7 @@ export class Causes implements FailureStore {
         fromCount = number(row as Row, "n");
       }
       yield {
-        name: "setErrorGroup",
+        name: "setFailureGroup",
         params: {
           now,
           group,
@@ -212,7 +212,7 @@ export class Causes implements FailureStore {
       for (const row of rows) {
         const at = hourOf(number(row, "at"));
         const [group, queue, version] = [
-          text(row, "error_group"),
+          text(row, "failure_group"),
           text(row, "queue"),
           number(row, "version"),
         ];
@@ -228,7 +228,7 @@ export class Causes implements FailureStore {
   }
 
   async forget(before: number): Promise<void> {
-    await this.#driver.write({ name: "forgetFailures", params: { before } });
+    await this.#driver.write({ name: "deleteOldFailures", params: { before } });
   }
 }
 
@@ -250,7 +250,7 @@ function hourOf(at: number): number {
   return Math.floor(at / HOUR) * HOUR;
 }
 
-function cause(row: Row, sum: number): Cause {
+function knownGroup(row: Row, sum: number): KnownGroup {
   const message = maybeText(row, "message");
   return {
     group: text(row, "id"),

@@ -29,7 +29,7 @@ export interface Health {
 export interface Latency {
   /** Age of the oldest ready job of any of the queues, in milliseconds. */
   readonly lagMs: number;
-  /** Ready jobs, counted to 10,000 of a kind: at least so many. */
+  /** Ready jobs, counted to 10,000 of a name: at least so many. */
   readonly ready: number;
   readonly running: number;
   readonly queues: readonly {
@@ -41,7 +41,7 @@ export interface Latency {
 }
 
 const defaultTimeout = "2s";
-/** So far a kind's jobs are counted: a probe that comes every few seconds must not count a million. */
+/** So far a name's jobs are counted: a probe that comes every few seconds must not count a million. */
 const mostCounted = 10_000;
 
 /**

@@ -2,7 +2,7 @@
  * `hf.metrics`: what was done, how long it took and waited, and how processes and database were, minute by minute.
  *
  * Invariants: nothing here looks at jobs: the minutes were counted by the workers and written down (recorder.ts);
- * percentiles of a longer step or of several kinds come from added histograms, never from other percentiles.
+ * percentiles of a longer step or of several names come from added histograms, never from other percentiles.
  * Not here: Prometheus's text (prometheus/), the event log (event-log.ts).
  */
 import type { Clock } from "../clock.ts";
@@ -47,7 +47,7 @@ export interface MetricPoint {
 export interface MetricSeries {
   /** Null: of every queue together. */
   readonly queue: string | null;
-  /** Null: of every kind together. */
+  /** Null: of every name together. */
   readonly name: string | null;
   readonly points: readonly MetricPoint[];
 }
@@ -67,8 +67,8 @@ export interface SeriesQuery {
   readonly until?: Date | number | undefined;
   /** Length of a point: whole minutes, default "1m". */
   readonly step?: Duration | undefined;
-  /** One series for each queue, each kind, or each kind of each queue. Default: one for all. */
-  readonly by?: "all" | "queue" | "name" | "kind" | undefined;
+  /** One series for each queue, each name, or each kind of each queue. Default: one for all. */
+  readonly by?: "all" | "queue" | "name" | "job-type" | undefined;
 }
 
 /** What `hf.metrics.gauges` takes. */
@@ -114,8 +114,8 @@ export interface LoadPoint {
   readonly slots: number | null;
 }
 
-/** What this process has counted of one kind in one queue since it started. */
-export interface KindTotals {
+/** What this process has counted of one name in one queue since it started. */
+export interface NameTotals {
   readonly queue: string;
   readonly name: string;
   readonly counts: Readonly<Record<CountedOutcome, number>>;
@@ -159,8 +159,8 @@ export class Metrics {
     ) as SeriesQuery;
     const stepMs = stepOf(given.step);
     const by = given.by ?? "all";
-    if (!["all", "queue", "name", "kind"].includes(by))
-      throw new UsageError("BAD_OPTION", `by must be "all", "queue", "name" or "kind".`, {
+    if (!["all", "queue", "name", "job-type"].includes(by))
+      throw new UsageError("BAD_OPTION", `by must be "all", "queue", "name" or "job-type".`, {
         details: { option: "by" },
       });
     const range = this.#range(given, stepMs);
@@ -218,7 +218,7 @@ export class Metrics {
    * @example
    * for (const { queue, name, counts } of hf.metrics.totals()) console.log(queue, name, counts.done);
    */
-  totals(): KindTotals[] {
+  totals(): NameTotals[] {
     return [...this.#deps.totals()].map(({ queue, name, counts, ran, waited }) => ({
       queue,
       name,
@@ -305,8 +305,8 @@ function grouped(
     { queue: string | null; name: string | null; steps: Map<number, ReturnType<typeof emptySum>> }
   >();
   for (const row of rows) {
-    const queue = by === "queue" || by === "kind" ? row.queue : null;
-    const name = by === "name" || by === "kind" ? row.name : null;
+    const queue = by === "queue" || by === "job-type" ? row.queue : null;
+    const name = by === "name" || by === "job-type" ? row.name : null;
     const key = JSON.stringify([queue, name]);
     let one = all.get(key);
     if (one === undefined) all.set(key, (one = { queue, name, steps: new Map() }));

@@ -1,7 +1,7 @@
 /**
  * Counts what a worker does, minute by minute, and writes the minutes down.
  *
- *   settled ─▶ cell of (minute, queue, kind), in memory ──every 10 s, if it changed──▶ store (the whole minute again)
+ *   settled ─▶ cell of (minute, queue, name), in memory ──every 10 s, if it changed──▶ store (the whole minute again)
  *                                                       └─ minute over, written ─▶ added to the process's totals
  *
  * Invariants: counting costs two histogram buckets and no statement; a minute is written whole under (minute, queue,
@@ -37,10 +37,10 @@ export interface RecorderDeps {
   /** The 99th percentile of the event loop's delay since the last call. */
   readonly loopDelay: () => number;
   /** How long the latest read took; null: there was none. */
-  readonly lookMs: () => number | null;
+  readonly checkMs: () => number | null;
   readonly running: () => number;
   readonly slots: () => number;
-  /** Which version of a kind's definition this worker runs. */
+  /** Which version of a name's definition this worker runs. */
   readonly versionOf: (name: string) => number;
   /** What this process has counted so far in minutes that are over. */
   readonly totals: Cells;
@@ -229,8 +229,8 @@ export class Recorder {
   async #gauge(): Promise<void> {
     const minute = this.#minute();
     if (minute === this.#gaugedMinute || this.#stopped) return;
-    const { store, workerId, loopDelay, lookMs, running, slots } = this.#deps;
-    const readMs = lookMs();
+    const { store, workerId, loopDelay, checkMs, running, slots } = this.#deps;
+    const readMs = checkMs();
     const pool = store.poolUse;
     const values: Record<string, number> = {
       cpu: this.#cpuShare(),

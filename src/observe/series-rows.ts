@@ -53,7 +53,7 @@ export class Series implements SeriesStore {
     // Every hour that was added up has a minute of everything: an hour without has not been, or nothing happened in it.
     const hours = await this.#driver.read({ name: "summedHours", params: range });
     const over = new Set(hours.map((row) => number(row, "hour")));
-    // The last hour may be asked for in part, and a kind's row is of the whole of it.
+    // The last hour may be asked for in part, and a name's row is of the whole of it.
     if (sums === "hours") over.delete(until - (until % HOUR));
     const of = sums === "all" ? [TOGETHER] : names;
     const read = await this.#driver.read({ name: "metricSums", params: { ...range, names: of } });
@@ -157,7 +157,7 @@ export class Series implements SeriesStore {
       metricsBefore: Math.max(0, before.metrics),
       eventsBefore: idAt(Math.max(0, before.events)),
     };
-    await this.#driver.write({ name: "forgetSeries", params });
+    await this.#driver.write({ name: "deleteOldSeries", params });
   }
 }
 
@@ -209,16 +209,16 @@ function rangesWithout(
   return ranges;
 }
 
-/** What an hour comes to: of everything by the minute, of each kind as a whole. Pure. */
+/** What an hour comes to: of everything by the minute, of each name as a whole. Pure. */
 function sumsOf(rows: readonly MetricRow[]): RowList {
   const minutes = together(rows.map((row) => ({ ...row, queue: TOGETHER, name: TOGETHER })));
-  const kinds = together(
+  const byName = together(
     rows.map((row) => ({ ...row, queue: TOGETHER, minute: row.minute - (row.minute % HOUR) })),
   );
-  return [...minutes, ...kinds].map(({ queue: _queue, worker: _worker, ...row }) => row);
+  return [...minutes, ...byName].map(({ queue: _queue, worker: _worker, ...row }) => row);
 }
 
-/** One row for each (minute, queue, kind). Pure. */
+/** One row for each (minute, queue, name). Pure. */
 function together(rows: readonly MetricRow[]): MetricRow[] {
   const groups = Map.groupBy(rows, ({ minute, queue, name }) => JSON.stringify([minute, queue, name]));
   return [...groups.values()].map((group) => {

@@ -1,6 +1,6 @@
 /** The contracts of series, event log, job log and failures by cause as rows. series-rows.ts and failure-rows.ts keep them. */
 
-/** What one worker counted of one kind in one queue in one minute. */
+/** What one worker counted of one name in one queue in one minute. */
 export interface MetricRow {
   /** The minute's first millisecond. */
   readonly minute: number;
@@ -26,7 +26,7 @@ export interface MetricQuery {
   readonly queues: readonly string[] | null;
   readonly names: readonly string[] | null;
   /**
-   * Where queues (and kinds) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
+   * Where queues (and names) need not be told apart, added up: "all", one row a minute for everything, or "hours", one row an
    * hour for each kind of `names` where the hour is over, and rows by the minute else. Default: every row.
    */
   readonly sums?: "all" | "hours";

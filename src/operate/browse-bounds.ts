@@ -26,5 +26,5 @@ export function searchedAtOnce(filter: Readonly<Record<string, unknown>>): numbe
   const states = given("state") ? String(filter["state"]).split(",") : null;
   const live =
     states === null || states.some((one) => !["running", "done", "dead", "cancelled"].includes(one));
-  return given("errorGroup") && !given("ended") && (live || states.length === 0) ? SEARCHED_DEEP : SEARCHED;
+  return given("failureGroup") && !given("ended") && (live || states.length === 0) ? SEARCHED_DEEP : SEARCHED;
 }

@@ -2,8 +2,8 @@
  * Insight over the catalogue: which index a filter is walked by, and how several walks become one page.
  *
  *   states            walked by
- *   running           claims (few)                 retrying          ready_troubled (few)
- *   dead, cancelled   history_unhappy              other live ones   ready, newest first
+ *   running           claims (few)                 retrying          ready_failed (few)
+ *   dead, cancelled   history_not_done              other live ones   ready, newest first
  *   done, or all      history, newest first        scheduled by due  the claim's own index, level by level
  *   any, of one run   job_parent, newest first     of one batch      member, newest first
  *
@@ -22,10 +22,10 @@ import type {
   BatchPage,
   CappedCount,
   DatabaseHealth,
-  ErrorGroup,
-  ErrorGroupDetail,
-  ErrorGroupFilter,
-  ErrorGroups,
+  FailureGroup,
+  FailureGroupDetail,
+  FailureGroupFilter,
+  FailureGroups,
   FailuresBy,
   IdMatches,
   Insight,
@@ -34,10 +34,10 @@ import type {
   JobDetail,
   JobFacets,
   JobSummary,
-  LineTally,
+  JobTypeTally,
   RunFilter,
   RunPage,
-  RunningLine,
+  RunningJobType,
   RunSummary,
   StateTally,
 } from "./browse.ts";
@@ -45,7 +45,7 @@ import {
   JOB_STATES,
   type JobState,
   neededVersion,
-  type Place,
+  type RowKey,
   type StepKind,
   WAITING_AT,
 } from "../jobs/job.ts";
@@ -56,16 +56,16 @@ import { HIGHEST_ID, idTime, isId } from "../values/id.ts";
 import { traceIdIn, tracePattern } from "../values/trace-id.ts";
 import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
 import { given, type Params, type Row, type Script } from "../storage/catalogue.ts";
-import { cursorFor, newestFirst, placeIn } from "../jobs/page-cursor.ts";
+import { cursorFor, newestFirst, rowKeyIn } from "../jobs/page-cursor.ts";
 import { UsageError } from "../errors.ts";
 import type { Driver } from "../storage/driver.ts";
 import { Batches } from "../enqueue/batch-rows.ts";
-import { byAttention, errorGroup, jobsByCause } from "../observe/failure-group-rows.ts";
+import { byAttention, failureGroup, jobsByGroup } from "../observe/failure-group-rows.ts";
 import { type FacetCell, facetsOf } from "./facets.ts";
 import { needle } from "./job-rows.ts";
-import { type Cause, type Causes, type CauseCounts, MOST_GROUPS } from "../observe/failure-rows.ts";
-import type { ErrorGroupChange } from "../observe/failure-decision.ts";
-import { cappedAt, TallyCursor, tallyLines, tallyRunning } from "../limits/queue-counts.ts";
+import { type KnownGroup, type FailureRows, type GroupCounts, MOST_GROUPS } from "../observe/failure-rows.ts";
+import type { FailureGroupChange } from "../observe/failure-decision.ts";
+import { cappedAt, TallyCursor, tallyJobTypes, tallyRunning } from "../limits/queue-counts.ts";
 import { extras, flag, maybeNumber, maybeText, number, text, unquoted } from "../jobs/rows.ts";
 
 /** A count goes no further than this. */
@@ -78,10 +78,10 @@ const DEEP_LEAST = 1_000;
 const ID_PIECE = 5_000;
 /** So long an answer walks on. It is asked between pieces, so that it takes a little longer. */
 const PATIENCE_MS = 12;
-/** Entries that failures are grouped over, and that all lines together are counted over (by state). */
+/** Entries that failures are grouped over, and that all job types together are counted over (by state). */
 const GROUP_SCAN = 10_000;
-const TROUBLED_SCAN = 4_000;
-const LINES_BUDGET = 40_000;
+const FAILED_SCAN = 4_000;
+const JOB_TYPES_BUDGET = 40_000;
 /** Runs of a kind that are looked at for one with steps, and steps of it. */
 /** Runs that one look asks for at a time, and in all. */
 const RUN_PIECE = 100;
@@ -92,9 +92,9 @@ const HIGHEST = HIGHEST_ID;
 /** Ids carry their maker's clock; rows the database's. They may differ by so much before a time filter misses. */
 export const CLOCK_SLACK_MS = 3_600_000;
 
-type Source = "Live" | "Held" | "Troubled" | "Ended" | "Unhappy" | "Children" | "Members";
+type Source = "Live" | "Held" | "Failed" | "Ended" | "NotDone" | "Children" | "Members";
 const LIVE: readonly JobState[] = ["scheduled", "ready", "running", "waiting"];
-const UNHAPPY: readonly JobState[] = ["dead", "cancelled"];
+const NOT_DONE: readonly JobState[] = ["dead", "cancelled"];
 const ENDED: readonly JobState[] = ["done", "dead", "cancelled"];
 
 /** One walk and the states that it may give. */
@@ -108,7 +108,7 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   const wanted = filter.states ?? JOB_STATES;
   if (filter.retrying === true) {
     const states = wanted.filter((state) => state === "scheduled" || state === "ready");
-    const source = relatedBy(filter) ?? "Troubled";
+    const source = relatedBy(filter) ?? "Failed";
     return states.length === 0 ? [] : [{ source, states }];
   }
   const live = wanted.filter((state) => LIVE.includes(state));
@@ -122,10 +122,10 @@ export function walksOf(filter: InsightFilter): readonly Walk[] {
   const walks: Walk[] = [];
   if (live.length === 1 && live[0] === "running") walks.push({ source: "Held", states: live });
   else if (live.length > 0)
-    walks.push({ source: filter.errorGroup === undefined ? "Live" : "Troubled", states: live });
+    walks.push({ source: filter.failureGroup === undefined ? "Live" : "Failed", states: live });
   if (ended.length > 0) {
-    const unhappy = filter.errorGroup !== undefined || ended.every((state) => UNHAPPY.includes(state));
-    walks.push({ source: unhappy ? "Unhappy" : "Ended", states: ended });
+    const notDone = filter.failureGroup !== undefined || ended.every((state) => NOT_DONE.includes(state));
+    walks.push({ source: notDone ? "NotDone" : "Ended", states: ended });
   }
   return walks;
 }
@@ -138,20 +138,20 @@ function relatedBy(filter: InsightFilter): "Members" | "Children" | null {
 
 /** Index entries that a walk takes at most. Each may cost a row of its own; errors are long, and lie beside theirs. */
 export function boundOf(source: Source, filter: InsightFilter): number {
-  const lookedUp = source === "Troubled" || source === "Children" || source === "Members";
+  const lookedUp = source === "Failed" || source === "Children" || source === "Members";
   const deep = isDeep(filter) || filter.error !== undefined || lookedUp;
   return deep ? SEARCHED_DEEP : SEARCHED;
 }
 
 export class SqlInsight implements Insight {
   readonly #driver: Driver;
-  readonly #causes: Causes;
+  readonly #knownGroups: FailureRows;
   readonly #batches: Batches;
   readonly #cursor = new TallyCursor();
 
-  constructor(driver: Driver, causes: Causes) {
+  constructor(driver: Driver, knownGroups: FailureRows) {
     this.#driver = driver;
-    this.#causes = causes;
+    this.#knownGroups = knownGroups;
     this.#batches = new Batches(
       driver,
       async (ids) => new Map((await this.#summaries(ids)).map(({ id, state }) => [id, state])),
@@ -178,23 +178,23 @@ export class SqlInsight implements Insight {
           limit: page.limit + 1,
           enough: (found) => found.length > page.limit,
         });
-        return { jobs: rows.map((row) => ({ id: text(row, "id"), place: placeIn(row) })), bottom };
+        return { jobs: rows.map((row) => ({ id: text(row, "id"), rowKey: rowKeyIn(row) })), bottom };
       }),
     );
     // Nothing below the highest bottom is known for certain, unless that walk has filled the page by itself.
     const floor = walked
       .filter(({ jobs }) => jobs.length <= page.limit)
-      .reduce<Place | null>(
+      .reduce<RowKey | null>(
         (most, { bottom }) => (bottom !== null && (most === null || bottom > most) ? bottom : most),
         null,
       );
     const found = walked
       .flatMap(({ jobs }) => jobs)
-      .filter(({ place }) => floor === null || place >= floor)
+      .filter(({ rowKey }) => floor === null || rowKey >= floor)
       .sort(newestFirst);
     const given = found.slice(0, page.limit);
     const full = found.length > page.limit;
-    const next = full ? (given.at(-1)?.place ?? null) : floor;
+    const next = full ? (given.at(-1)?.rowKey ?? null) : floor;
     return {
       jobs: await this.#summaries(given.map(({ id }) => id)),
       cursor: next === null ? null : String(next),
@@ -208,12 +208,12 @@ export class SqlInsight implements Insight {
     { source, states }: Walk,
     filter: InsightFilter,
     until: {
-      readonly cursor: Place | null;
+      readonly cursor: RowKey | null;
       readonly deadline: number;
       readonly limit?: number;
       readonly enough: (rows: readonly Row[]) => boolean;
     },
-  ): Promise<{ rows: Row[]; bottom: Place | null }> {
+  ): Promise<{ rows: Row[]; bottom: RowKey | null }> {
     const most = boundOf(source, filter);
     const deep = most === SEARCHED_DEEP;
     const least = deep ? DEEP_LEAST : LEAST;
@@ -293,15 +293,15 @@ export class SqlInsight implements Insight {
     const ids: string[] = [];
     let { cursor } = page;
     for (;;) {
-      const [at, place] = cursor?.split(" ") ?? [];
+      const [at, rowKey] = cursor?.split(" ") ?? [];
       const rows = await this.#driver.read({
-        name: "lineUp",
+        name: "jobsInOrder",
         params: {
           now: this.#driver.now(),
           queues: filter.queues ?? null,
           names: filter.names ?? null,
           fromAt: Number(at ?? -1),
-          fromPlace: cursorFor(this.#driver, place ?? null) ?? LOWEST,
+          fromRowKey: cursorFor(this.#driver, rowKey ?? null) ?? LOWEST,
           limit,
         },
       });
@@ -310,7 +310,7 @@ export class SqlInsight implements Insight {
         if (!waits && ids.length === page.limit)
           return { jobs: await this.#summaries(ids), cursor, cut: false };
         if (!waits) ids.push(text(row, "id"));
-        cursor = `${number(row, "run_at")} ${placeIn(row)}`;
+        cursor = `${number(row, "run_at")} ${rowKeyIn(row)}`;
       }
       const end = rows.length < limit;
       if (end || performance.now() > deadline)
@@ -333,7 +333,7 @@ export class SqlInsight implements Insight {
     const deadline = performance.now() + PATIENCE_MS;
     const states: Partial<Record<JobState, CappedCount>> = {};
     const wanted = new Set(filter.states ?? JOB_STATES);
-    // Live jobs by queue and kind are counted on the claim's index, which knows due from not due.
+    // Live jobs by queue and name are counted on the claim's index, which knows due from not due.
     const live = isSimple(filter) && [...wanted].some((state) => LIVE.includes(state));
     const rest = [...wanted].filter((state) => !live || !LIVE.includes(state));
     const none: Partial<Record<JobState, CappedCount>> = {};
@@ -363,7 +363,7 @@ export class SqlInsight implements Insight {
     };
   }
 
-  /** Counts by state and line, walk by walk. */
+  /** Counts by state and job type, walk by walk. */
   #tallyWalks(
     filter: InsightFilter,
     states: readonly JobState[],
@@ -396,24 +396,26 @@ export class SqlInsight implements Insight {
       return facetsOf(cells, filter, capped, new Set());
     }
     const cells: FacetCell[] = [];
-    // Live jobs by queue and kind are counted on the claim's index, as `tally` does.
+    // Live jobs by queue and name are counted on the claim's index, as `tally` does.
     const simple = isSimple(others);
     const [live, walks] = await Promise.all([
-      simple ? this.lines() : { lines: [] },
+      simple ? this.jobTypes() : { jobTypes: [] },
       this.#tallyWalks(others, simple ? ENDED : JOB_STATES, deadline),
     ]);
-    for (const { queue, name, running, ...counts } of live.lines) {
+    for (const { queue, name, running, ...counts } of live.jobTypes) {
       cells.push({ state: "running", queue, name, count: running, more: false });
       for (const state of ["scheduled", "ready", "waiting"] as const)
         cells.push({ state, queue, name, ...counts[state] });
     }
-    const lines = await this.#lineNames(walks.flatMap(({ rows }) => rows.map((row) => number(row, "line"))));
+    const jobTypes = await this.#jobTypeNames(
+      walks.flatMap(({ rows }) => rows.map((row) => number(row, "job_type"))),
+    );
     for (const { walk, rows, cut } of walks) {
       for (const row of rows) {
-        const line = lines.get(number(row, "line"));
+        const jobType = jobTypes.get(number(row, "job_type"));
         const state = text(row, "state") as JobState;
-        if (line !== undefined && walk.states.includes(state))
-          cells.push({ state, ...line, count: number(row, "n"), more: cut });
+        if (jobType !== undefined && walk.states.includes(state))
+          cells.push({ state, ...jobType, count: number(row, "n"), more: cut });
       }
     }
     return facetsOf(
@@ -424,23 +426,23 @@ export class SqlInsight implements Insight {
     );
   }
 
-  async #lineNames(ids: readonly number[]): Promise<Map<number, { queue: string; name: string }>> {
+  async #jobTypeNames(ids: readonly number[]): Promise<Map<number, { queue: string; name: string }>> {
     const wanted = [...new Set(ids)];
     if (wanted.length === 0) return new Map();
-    const rows = await this.#driver.read({ name: "namesOfLines", params: { ids: wanted } });
+    const rows = await this.#driver.read({ name: "jobTypesById", params: { ids: wanted } });
     return new Map(
       rows.map((row) => [number(row, "id"), { queue: text(row, "queue"), name: text(row, "name") }]),
     );
   }
 
   async #tallySimple(filter: InsightFilter): Promise<Partial<Record<JobState, CappedCount>>> {
-    const { lines } = await this.lines(filter);
+    const { jobTypes } = await this.jobTypes(filter);
     const sums = { scheduled: zero, ready: zero, running: zero, waiting: zero };
-    for (const line of lines) {
-      sums.scheduled = plus(sums.scheduled, line.scheduled);
-      sums.ready = plus(sums.ready, line.ready);
-      sums.waiting = plus(sums.waiting, line.waiting);
-      sums.running = plus(sums.running, { count: line.running, more: false });
+    for (const jobType of jobTypes) {
+      sums.scheduled = plus(sums.scheduled, jobType.scheduled);
+      sums.ready = plus(sums.ready, jobType.ready);
+      sums.waiting = plus(sums.waiting, jobType.waiting);
+      sums.running = plus(sums.running, { count: jobType.running, more: false });
     }
     return sums;
   }
@@ -452,7 +454,7 @@ export class SqlInsight implements Insight {
     const input = text(row, "input");
     const asked =
       text(row, "state") === "running"
-        ? await this.#driver.read({ name: "wishesOf", params: { ids: [id] } })
+        ? await this.#driver.read({ name: "requestsOf", params: { ids: [id] } })
         : [];
     return {
       ...summary(row),
@@ -466,7 +468,7 @@ export class SqlInsight implements Insight {
       timeoutMs: maybeNumber(row, "timeout_ms"),
       deadlineAt: maybeNumber(row, "deadline_at"),
       traceId: traceIdIn(maybeText(row, "extras")),
-      wish: asked[0] === undefined ? null : flag(asked[0], "pause") ? "pause" : "cancel",
+      request: asked[0] === undefined ? null : flag(asked[0], "pause") ? "pause" : "cancel",
       version: neededVersion(extras(row)),
       schedule: await this.#scheduleOf(row),
       batches: await this.#batches.of(id),
@@ -477,15 +479,18 @@ export class SqlInsight implements Insight {
   async #scheduleOf(row: Row): Promise<JobDetail["schedule"]> {
     const made = extras(row)?.schedule;
     if (made === undefined) return null;
-    const { name, at, by = "slot" } = made;
-    const rows = await this.#driver.read({ name: "slotsAround", params: { name, at } });
-    const slots = rows.map((slot) => ({ at: number(slot, "at"), jobId: text(slot, "job") }));
+    const { name, at, by = "occurrence" } = made;
+    const rows = await this.#driver.read({ name: "occurrencesAround", params: { name, at } });
+    const occurrences = rows.map((occurrence) => ({
+      at: number(occurrence, "at"),
+      jobId: text(occurrence, "job"),
+    }));
     return {
       name,
       at,
       by,
-      previous: slots.find((slot) => slot.at < at) ?? null,
-      next: slots.find((slot) => slot.at > at) ?? null,
+      previous: occurrences.find((occurrence) => occurrence.at < at) ?? null,
+      next: occurrences.find((occurrence) => occurrence.at > at) ?? null,
     };
   }
 
@@ -537,21 +542,23 @@ export class SqlInsight implements Insight {
       );
   }
 
-  lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }> {
-    return tallyLines(this.#driver, this.#cursor, { most: COUNT_CAP, budget: LINES_BUDGET }, of);
+  jobTypes(
+    of?: Pick<InsightFilter, "queues" | "names">,
+  ): Promise<{ now: number; jobTypes: readonly JobTypeTally[] }> {
+    return tallyJobTypes(this.#driver, this.#cursor, { most: COUNT_CAP, budget: JOB_TYPES_BUDGET }, of);
   }
 
-  running(): Promise<{ now: number; lines: readonly RunningLine[] }> {
+  running(): Promise<{ now: number; jobTypes: readonly RunningJobType[] }> {
     return tallyRunning(this.#driver);
   }
 
-  async lineNames(): Promise<readonly { readonly queue: string; readonly name: string }[]> {
-    const rows = await this.#driver.read({ name: "lineNames", params: {} });
+  async jobTypeNames(): Promise<readonly { readonly queue: string; readonly name: string }[]> {
+    const rows = await this.#driver.read({ name: "jobTypeNames", params: {} });
     return rows.map((row) => ({ queue: text(row, "queue"), name: text(row, "name") }));
   }
 
-  async errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups> {
-    const { groups, searched } = await this.#errorGroups(filter, null);
+  async failureGroups(filter: FailureGroupFilter): Promise<FailureGroups> {
+    const { groups, searched } = await this.#failureGroups(filter, null);
     const wanted = groups
       .filter(({ state }) => filter.states === undefined || filter.states.includes(state))
       .sort(byAttention)
@@ -566,28 +573,28 @@ export class SqlInsight implements Insight {
     };
   }
 
-  async errorGroup(id: string): Promise<ErrorGroupDetail | null> {
-    const { groups } = await this.#errorGroups({}, id);
+  async failureGroup(id: string): Promise<FailureGroupDetail | null> {
+    const { groups } = await this.#failureGroups({}, id);
     const [group] = groups;
     if (group === undefined) return null;
     return withSample(group, (await this.#samples([group])).get(group.sample ?? ""));
   }
 
   /** Those samples that still fail so; a job that was retried may have come good, or to other grief. */
-  async #samples(groups: readonly ErrorGroup[]): Promise<ReadonlyMap<string, JobSummary>> {
+  async #samples(groups: readonly FailureGroup[]): Promise<ReadonlyMap<string, JobSummary>> {
     const of = new Set(groups.map(({ group }) => group));
     const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
     return new Map(
       samples.flatMap((job) =>
-        job.errorGroup !== null && of.has(job.errorGroup) ? [[job.id, job] as const] : [],
+        job.failureGroup !== null && of.has(job.failureGroup) ? [[job.id, job] as const] : [],
       ),
     );
   }
 
-  async #errorGroups(
-    filter: ErrorGroupFilter,
+  async #failureGroups(
+    filter: FailureGroupFilter,
     only: string | null,
-  ): Promise<{ groups: ErrorGroupDetail[]; searched: number }> {
+  ): Promise<{ groups: FailureGroupDetail[]; searched: number }> {
     const queues = filter.queues ?? null;
     const names = filter.names ?? null;
     const params = {
@@ -600,34 +607,37 @@ export class SqlInsight implements Insight {
       scan: GROUP_SCAN,
     };
     const detail = only === null ? "day" : "week";
-    const [dead, troubled, known] = await Promise.all([
+    const [dead, failed, known] = await Promise.all([
       this.#driver.read({ name: "groupDead", params }),
-      this.#driver.read({ name: "groupTroubled", params: { ...params, scan: TROUBLED_SCAN } }),
-      this.#causesCounted({ ids: only === null ? null : [only], names }, queues, detail),
+      this.#driver.read({ name: "groupFailed", params: { ...params, scan: FAILED_SCAN } }),
+      this.#countedGroups({ ids: only === null ? null : [only], names }, queues, detail),
     ]);
     const last = dead.find((row) => row["queue"] === null) as Row;
     const now = number(last, "day"); // in the last row: the database's clock
-    const jobs = jobsByCause(dead, troubled);
-    const causes = new Map(known.causes.map((cause) => [cause.group, cause]));
+    const jobs = jobsByGroup(dead, failed);
+    const knownGroups = new Map(known.knownGroups.map((knownGroup) => [knownGroup.group, knownGroup]));
     // A kind whose every error is new has as many causes as jobs: the largest are enough.
     const largest = [...jobs]
       .sort(([, one], [, other]) => other.dead + other.retrying - (one.dead + one.retrying))
       .slice(0, MOST_GROUPS)
       .map(([id]) => id);
-    const unknown = only === null ? largest.filter((id) => !causes.has(id)) : [];
-    if (known.causes.length >= MOST_GROUPS && unknown.length > 0)
-      for (const cause of (await this.#causes.rows({ ids: unknown, names })).causes)
-        causes.set(cause.group, cause);
-    const ids = only === null ? [...new Set([...largest, ...causes.keys()])] : [only];
-    const counted = new Set(known.causes.map(({ group }) => group));
+    const unknown = only === null ? largest.filter((id) => !knownGroups.has(id)) : [];
+    if (known.knownGroups.length >= MOST_GROUPS && unknown.length > 0)
+      for (const knownGroup of (await this.#knownGroups.rows({ ids: unknown, names })).knownGroups)
+        knownGroups.set(knownGroup.group, knownGroup);
+    const ids = only === null ? [...new Set([...largest, ...knownGroups.keys()])] : [only];
+    const counted = new Set(known.knownGroups.map(({ group }) => group));
     const uncounted = ids.filter((id) => !counted.has(id));
-    const counts = new Map([...known.counts, ...(await this.#causes.counts(uncounted, queues, now, detail))]);
+    const counts = new Map([
+      ...known.counts,
+      ...(await this.#knownGroups.counts(uncounted, queues, now, detail)),
+    ]);
     const groups = ids
-      .filter((id) => jobs.has(id) || causes.has(id))
+      .filter((id) => jobs.has(id) || knownGroups.has(id))
       .map((id) =>
-        errorGroup(id, {
+        failureGroup(id, {
           jobs: jobs.get(id),
-          cause: causes.get(id),
+          knownGroup: knownGroups.get(id),
           counts: counts.get(id),
           message: null,
           now,
@@ -639,33 +649,35 @@ export class SqlInsight implements Insight {
   }
 
   /** What is kept of causes, with how often they were met: while others look which jobs there are of them. */
-  async #causesCounted(
-    asked: Parameters<Causes["rows"]>[0],
+  async #countedGroups(
+    asked: Parameters<FailureRows["rows"]>[0],
     queues: readonly string[] | null,
     detail: "day" | "week",
-  ): Promise<{ causes: readonly Cause[]; counts: ReadonlyMap<string, CauseCounts> }> {
-    const { now, causes } = await this.#causes.rows(asked);
-    const ids = causes.map(({ group }) => group);
+  ): Promise<{ knownGroups: readonly KnownGroup[]; counts: ReadonlyMap<string, GroupCounts> }> {
+    const { now, knownGroups } = await this.#knownGroups.rows(asked);
+    const ids = knownGroups.map(({ group }) => group);
     const counts =
-      now === null ? new Map<string, CauseCounts>() : await this.#causes.counts(ids, queues, now, detail);
-    return { causes, counts };
+      now === null
+        ? new Map<string, GroupCounts>()
+        : await this.#knownGroups.counts(ids, queues, now, detail);
+    return { knownGroups, counts };
   }
 
   failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy> {
-    return this.#causes.by(by, since);
+    return this.#knownGroups.by(by, since);
   }
 
-  async triage(group: string, change: ErrorGroupChange): Promise<boolean> {
-    const known = await this.#causes.rows({ ids: [group], names: null });
-    const named = known.causes[0]?.name ?? (await this.#nameOf(group));
-    if (known.causes.length === 0 && named === null) return false;
-    await this.#causes.set(group, named, change);
+  async triage(group: string, change: FailureGroupChange): Promise<boolean> {
+    const known = await this.#knownGroups.rows({ ids: [group], names: null });
+    const named = known.knownGroups[0]?.name ?? (await this.#nameOf(group));
+    if (known.knownGroups.length === 0 && named === null) return false;
+    await this.#knownGroups.set(group, named, change);
     return true;
   }
 
   /** Whose failures they are, where no worker has told: of the newest job that failed so. */
-  async #nameOf(errorGroup: string): Promise<string | null> {
-    const page = await this.browse({ errorGroup }, { limit: 1, cursor: null });
+  async #nameOf(failureGroup: string): Promise<string | null> {
+    const page = await this.browse({ failureGroup }, { limit: 1, cursor: null });
     return page.jobs[0]?.name ?? null;
   }
 
@@ -742,7 +754,7 @@ export class SqlInsight implements Insight {
     return statSync(`${target.path}-wal`, { throwIfNoEntry: false })?.size ?? null;
   }
 
-  #params(filter: InsightFilter, states: readonly JobState[], cursor: Place | null): Params {
+  #params(filter: InsightFilter, states: readonly JobState[], cursor: RowKey | null): Params {
     // What had ended by then was created before.
     const before = Math.min(filter.until ?? Infinity, filter.ended?.max ?? Infinity);
     const { attempt, ran, ended, payload } = filter;
@@ -751,7 +763,7 @@ export class SqlInsight implements Insight {
       states,
       queues: filter.queues,
       names: filter.names,
-      group: filter.errorGroup,
+      group: filter.failureGroup,
       retrying: filter.retrying,
       workflow: filter.workflow,
       batch: filter.batch,
@@ -780,7 +792,7 @@ export class SqlInsight implements Insight {
 }
 
 /** What the sample says: the message, and when it was tried (of a job that will be tried again nobody else may know). */
-function withSample<G extends ErrorGroup>(group: G, sample: JobSummary | undefined): G {
+function withSample<G extends FailureGroup>(group: G, sample: JobSummary | undefined): G {
   if (sample === undefined) return group;
   return {
     ...group,
@@ -790,8 +802,8 @@ function withSample<G extends ErrorGroup>(group: G, sample: JobSummary | undefin
 }
 
 /** The lowest entry of a walk that reached its bound before the filter's time did; null: it saw everything. */
-function wasCut(row: Row, walked: number, scan: number): Place | null {
-  return walked >= scan ? (row["bottom"] as Place | null) : null;
+function wasCut(row: Row, walked: number, scan: number): RowKey | null {
+  return walked >= scan ? (row["bottom"] as RowKey | null) : null;
 }
 
 /** The lowest UUIDv7 of an instant. */
@@ -808,7 +820,7 @@ function isDeep(filter: InsightFilter): boolean {
 }
 
 function isSimple(filter: InsightFilter): boolean {
-  const { errorGroup: group, retrying, attempt, ran, ended, worker, error, workflow, batch } = filter;
+  const { failureGroup: group, retrying, attempt, ran, ended, worker, error, workflow, batch } = filter;
   const asked = [group, attempt, ran, ended, worker, error, workflow, batch].some(
     (part) => part !== undefined,
   );
@@ -820,9 +832,9 @@ function tallyWalks(filter: InsightFilter): readonly Walk[] {
   if (relatedBy(filter) !== null) return walksOf(filter);
   const states = filter.states ?? [];
   const running = states.filter((state) => state === "running");
-  const unhappy = states.filter((state) => UNHAPPY.includes(state));
-  const rest = states.filter((state) => state !== "running" && !UNHAPPY.includes(state));
-  return [running, unhappy, rest].flatMap((part) =>
+  const notDone = states.filter((state) => NOT_DONE.includes(state));
+  const rest = states.filter((state) => state !== "running" && !NOT_DONE.includes(state));
+  return [running, notDone, rest].flatMap((part) =>
     part.length === 0 ? [] : walksOf({ ...filter, states: part }),
   );
 }
@@ -864,7 +876,7 @@ function runSummary(job: JobSummary, row: Row | undefined): RunSummary {
     job,
     known: row === undefined ? 0 : number(row, "known"),
     done: row === undefined ? 0 : number(row, "done"),
-    retrying: live && (failed || (job.errorGroup !== null && job.state !== "running")),
+    retrying: live && (failed || (job.failureGroup !== null && job.state !== "running")),
     at:
       at === null
         ? null
@@ -893,7 +905,7 @@ function summary(row: Row): JobSummary {
     input: maybeText(row, "input"),
     inputBytes: maybeNumber(row, "input_bytes") ?? 0,
     error: decodeFailures(maybeText(row, "errors")).at(-1)?.message ?? null,
-    errorGroup: maybeText(row, "error_group"),
+    failureGroup: maybeText(row, "failure_group"),
     key: maybeText(row, "key"),
     lane: maybeText(row, "lane"),
     context: context === null ? null : unquoted(context),

@@ -9,7 +9,7 @@
 import type { JobState, StepKind } from "../jobs/job.ts";
 import type { IdPart } from "../values/id-part.ts";
 import type { WordFilter } from "./filter-range.ts";
-import type { ErrorGroupChange, TriageState } from "../observe/failure-decision.ts";
+import type { FailureGroupChange, FailureGroupState } from "../observe/failure-decision.ts";
 import type { QueueSettings } from "../limits/queue-settings.ts";
 
 export type { QueueSettings };
@@ -33,14 +33,14 @@ export interface InsightFilter extends WordFilter {
   /** Created before. */
   readonly until?: number;
   /** The fingerprint of the latest failure. */
-  readonly errorGroup?: string;
+  readonly failureGroup?: string;
   /** Failed, and waiting for the next attempt. */
   readonly retrying?: boolean;
   /** Text in the input, the context or the errors. */
   readonly search?: string;
 }
 
-/** One line of a list: everything but the bulk of a large input. */
+/** One job type of a list: everything but the bulk of a large input. */
 export interface JobSummary {
   readonly id: string;
   readonly name: string;
@@ -52,11 +52,11 @@ export interface JobSummary {
   readonly attempt: number;
   readonly maxAttempts: number;
   readonly crashes: number;
-  /** JSON text; null where it is too large to be shown in a line. */
+  /** JSON text; null where it is too large to be shown in a job type. */
   readonly input: string | null;
   readonly inputBytes: number;
   readonly error: string | null;
-  readonly errorGroup: string | null;
+  readonly failureGroup: string | null;
   readonly key: string | null;
   readonly lane: string | null;
   readonly context: string | null;
@@ -91,14 +91,14 @@ export interface JobDetail extends JobSummary {
   /** Of the W3C trace context that came with the enqueue. */
   readonly traceId: string | null;
   /** What somebody has asked of it while it runs, and it has not done yet. */
-  readonly wish: "cancel" | "pause" | null;
+  readonly request: "cancel" | "pause" | null;
   /** Of the code that it needs: that enqueued it, or took it on since. */
   readonly version: number;
   /** What made it, and the runs of the same schedule before and after it, as far as they are kept. */
   readonly schedule: {
     readonly name: string;
     readonly at: number;
-    readonly by: "slot" | "hand" | "backfill";
+    readonly by: "occurrence" | "hand" | "backfill";
     readonly previous: ScheduleNeighbour | null;
     readonly next: ScheduleNeighbour | null;
   } | null;
@@ -148,7 +148,7 @@ export interface FacetValue extends CappedCount {
   readonly value: string;
 }
 
-/** Counts by state, queue and kind; each under the other parts of the filter, the most frequent first. */
+/** Counts by state, queue and name; each under the other parts of the filter, the most frequent first. */
 export interface JobFacets {
   readonly states: readonly FacetValue[];
   readonly queues: readonly FacetValue[];
@@ -157,8 +157,8 @@ export interface JobFacets {
   readonly cut: boolean;
 }
 
-/** Jobs of one queue and kind that run. */
-export interface RunningLine {
+/** Jobs of one queue and name that run. */
+export interface RunningJobType {
   readonly queue: string;
   readonly name: string;
   readonly running: number;
@@ -168,8 +168,8 @@ export interface RunningLine {
   readonly longestSince: number | null;
 }
 
-/** Jobs of one queue and kind that have not ended. */
-export interface LineTally extends RunningLine {
+/** Jobs of one queue and name that have not ended. */
+export interface JobTypeTally extends RunningJobType {
   readonly ready: CappedCount;
   readonly scheduled: CappedCount;
   readonly waiting: CappedCount;
@@ -179,8 +179,8 @@ export interface LineTally extends RunningLine {
   readonly nextDueAt: number | null;
 }
 
-/** Failures with one fingerprint, of one kind: a cause. */
-export interface ErrorGroup {
+/** Failures with one fingerprint, of one name: a cause. */
+export interface FailureGroup {
   readonly group: string;
   readonly name: string;
   /** Where most of its jobs are. */
@@ -188,7 +188,7 @@ export interface ErrorGroup {
   readonly queues: readonly string[];
   /** Of the definition that ran, the newest first. */
   readonly versions: readonly number[];
-  readonly state: TriageState;
+  readonly state: FailureGroupState;
   /** When and by whom it was resolved, ignored or opened again; null: nobody has decided anything. */
   readonly decidedAt: number | null;
   readonly decidedBy: string | null;
@@ -217,7 +217,7 @@ export interface ErrorGroup {
 }
 
 /** One cause, with more of its past. */
-export interface ErrorGroupDetail extends ErrorGroup {
+export interface FailureGroupDetail extends FailureGroup {
   /** By the hour, oldest first. */
   readonly week: readonly number[];
   /** When the first of these hours begins. */
@@ -227,17 +227,17 @@ export interface ErrorGroupDetail extends ErrorGroup {
 }
 
 /** Which causes. */
-export interface ErrorGroupFilter {
+export interface FailureGroupFilter {
   readonly queues?: readonly string[];
   readonly names?: readonly string[];
-  readonly states?: readonly TriageState[];
+  readonly states?: readonly FailureGroupState[];
   /** Tells nothing of other queues than `queues`: for viewers who may see these alone. */
   readonly within?: boolean;
 }
 
 /** The groups, and how far was looked. */
-export interface ErrorGroups {
-  readonly groups: readonly ErrorGroup[];
+export interface FailureGroups {
+  readonly groups: readonly FailureGroup[];
   /** Ended jobs that were looked at, newest first. */
   readonly searched: number;
   readonly cut: boolean;
@@ -245,15 +245,15 @@ export interface ErrorGroups {
 
 /** Failures by something else than their cause. */
 export interface FailuresBy {
-  readonly by: "kind" | "queue" | "worker" | "version" | "hour";
+  readonly by: "name" | "queue" | "worker" | "version" | "hour";
   readonly lines: readonly {
     /** The kind, the queue, the worker, the version, or when the hour began (epoch milliseconds). */
     readonly value: string;
-    /** Of a version: the kind whose version it is. */
+    /** Of a version: the name whose version it is. */
     readonly name: string | null;
     /** Attempts that failed. */
     readonly failures: number;
-    readonly causes: number;
+    readonly groups: number;
     readonly lastAt: number;
   }[];
   /** Only the newest counts were added up. */
@@ -417,19 +417,21 @@ export interface Insight {
   runs(filter: RunFilter, page: { limit: number; cursor: string | null }): Promise<RunPage>;
   /** Newest first; how far each is, is counted up to a bound. */
   batches(filter: BatchFilter, page: { limit: number; cursor: string | null }): Promise<BatchPage>;
-  /** Live jobs by queue and kind: of all, or of these queues and kinds alone, which then have the bounds to themselves. */
-  lines(of?: Pick<InsightFilter, "queues" | "names">): Promise<{ now: number; lines: readonly LineTally[] }>;
-  /** What runs, by queue and kind: a few looks, where `lines` counts everything. */
-  running(): Promise<{ now: number; lines: readonly RunningLine[] }>;
-  /** Every queue and kind that has had a job. */
-  lineNames(): Promise<readonly { readonly queue: string; readonly name: string }[]>;
+  /** Live jobs by queue and name: of all, or of these queues and names alone, which then have the bounds to themselves. */
+  jobTypes(
+    of?: Pick<InsightFilter, "queues" | "names">,
+  ): Promise<{ now: number; jobTypes: readonly JobTypeTally[] }>;
+  /** What runs, by queue and name: a few looks, where `job types` counts everything. */
+  running(): Promise<{ now: number; jobTypes: readonly RunningJobType[] }>;
+  /** Every queue and name that has had a job. */
+  jobTypeNames(): Promise<readonly { readonly queue: string; readonly name: string }[]>;
   /** What wants attention first: regressed and open ones, then the most jobs. */
-  errorGroups(filter: ErrorGroupFilter): Promise<ErrorGroups>;
-  errorGroup(group: string): Promise<ErrorGroupDetail | null>;
+  failureGroups(filter: FailureGroupFilter): Promise<FailureGroups>;
+  failureGroup(group: string): Promise<FailureGroupDetail | null>;
   /** As workers counted them since then. Which worker is known of the last hour or two alone. */
   failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy>;
   /** Writes what was decided about a cause. False: no failure has it. */
-  triage(group: string, change: ErrorGroupChange): Promise<boolean>;
+  triage(group: string, change: FailureGroupChange): Promise<boolean>;
   /** The queues that have a row of their own (of these names): paused, cooled down, or with settings. */
   queueRows(names?: readonly string[]): Promise<
     readonly {

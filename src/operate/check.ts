@@ -17,16 +17,16 @@ import { silentLogger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import { decodeJson } from "../values/json.ts";
 import { validate } from "../values/input-schema.ts";
-import type { WorkflowStore, LiveFlow, StepRecord } from "../workflows/store.ts";
+import type { WorkflowStore, LiveWorkflow, StepRecord } from "../workflows/store.ts";
 import type { Store } from "../storage/store.ts";
 import { outdatedBy } from "../workflows/advance.ts";
-import { shownKind } from "../workflows/request.ts";
+import { shownName } from "../workflows/request.ts";
 import type { MachineDefinition } from "../workflows/machine.ts";
 import type { RunFile } from "../workflows/run-file.ts";
 import { StepWriter } from "../workflows/step-writer.ts";
 
 /** A run that would not survive the deploy. */
-export interface BrokenFlow {
+export interface BrokenWorkflow {
   readonly id: string;
   readonly name: string;
   /** The step at which it breaks, where one can be named. */
@@ -35,10 +35,10 @@ export interface BrokenFlow {
 }
 
 /** What `hf.check` gives. */
-export interface FlowReport {
+export interface WorkflowReport {
   /** How many runs were replayed. */
   readonly checked: number;
-  readonly broken: readonly BrokenFlow[];
+  readonly broken: readonly BrokenWorkflow[];
 }
 
 export interface CheckDeps {
@@ -53,28 +53,28 @@ const patienceMs = 5_000;
 /** How long a handler may do something else before it asks for the rest of what its history has. */
 const graceMs = 1_000;
 
-/** Replays every live run of these kinds, oldest first, up to `limit`. */
-export async function checkFlows(
+/** Replays every live run of these names, oldest first, up to `limit`. */
+export async function checkWorkflows(
   deps: CheckDeps,
   definitions: readonly AnyJob[],
   limit: number,
-): Promise<FlowReport> {
+): Promise<WorkflowReport> {
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
-  const broken: BrokenFlow[] = [];
+  const broken: BrokenWorkflow[] = [];
   let checked = 0;
   let after: string | null = null;
   while (checked < limit) {
-    const page: LiveFlow[] = await deps.store.workflows.liveRuns([...byName.keys()], {
+    const page: LiveWorkflow[] = await deps.store.workflows.liveRuns([...byName.keys()], {
       limit: Math.min(pageSize, limit - checked),
       after,
     });
     if (page.length === 0) break;
-    for (const flow of page) {
+    for (const workflow of page) {
       checked += 1;
-      after = flow.cursor;
-      const definition = byName.get(flow.name);
-      const fault = definition === undefined ? null : await replay(deps, definition, flow);
-      if (fault !== null) broken.push({ id: flow.id, name: flow.name, ...fault });
+      after = workflow.cursor;
+      const definition = byName.get(workflow.name);
+      const fault = definition === undefined ? null : await replay(deps, definition, workflow);
+      if (fault !== null) broken.push({ id: workflow.id, name: workflow.name, ...fault });
     }
   }
   return { checked, broken };
@@ -85,9 +85,9 @@ export async function checkFiles(
   deps: Omit<CheckDeps, "store">,
   definitions: readonly AnyJob[],
   files: readonly RunFile[],
-): Promise<FlowReport> {
+): Promise<WorkflowReport> {
   const byName = new Map(definitions.map((definition) => [definition.name, definition]));
-  const broken: BrokenFlow[] = [];
+  const broken: BrokenWorkflow[] = [];
   for (const { run, steps } of files) {
     const definition = byName.get(run.name);
     const store = historyOf(steps);
@@ -111,15 +111,15 @@ function historyOf(steps: readonly StepRecord[]): Store {
 
 type Fault = { readonly step: string | null; readonly message: string };
 
-async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+async function replay(deps: CheckDeps, definition: AnyJob, workflow: LiveWorkflow): Promise<Fault | null> {
   if (definition.machine !== undefined && definition.machine !== null)
-    return machineFault(deps, definition, flow);
-  const steps = await deps.store.workflows.steps(flow.id);
+    return machineFault(deps, definition, workflow);
+  const steps = await deps.store.workflows.steps(workflow.id);
   const place = steps.find(({ name }) => name === "$machine");
   if (place !== undefined)
     return {
       step: place.label,
-      message: `the machine is at step "${place.label}", but your job "${flow.name}" is not a machine`,
+      message: `the machine is at step "${place.label}", but your job "${workflow.name}" is not a machine`,
     };
   // Without what was undone: a run that undoes would go on with it.
   const records = steps.filter(({ kind }) => kind !== "undo");
@@ -127,7 +127,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
     let grace: Timer | null = null;
     const timer = deps.clock.after(patienceMs, () =>
       over(
-        attempt.flow?.replayed === false
+        attempt.workflow?.replayed === false
           ? { step: null, message: `the replay did not finish within ${patienceMs} ms` }
           : lacking(),
       ),
@@ -135,18 +135,19 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
     const over = (fault: Fault | null): void => {
       timer.cancel();
       grace?.cancel();
-      attempt.flow?.stop();
+      attempt.workflow?.stop();
       resolve(fault);
     };
     const undoGone = (): Fault | null => {
-      const lack = attempt.flow?.lacking;
+      const lack = attempt.workflow?.lacking;
       if (lack?.asked !== true) return null;
       const { name } = lack.record;
       return { step: name, message: `step "${name}" had an undo function, but the code has none` };
     };
     const lacking = (): Fault | null =>
-      undoGone() ?? notAsked(attempt.flow?.loaded === true ? attempt.flow.lacking?.record : records[0]);
-    const attempt = new Attempt(claimed(flow, deps.clock.now()), definition, {
+      undoGone() ??
+      notAsked(attempt.workflow?.loaded === true ? attempt.workflow.lacking?.record : records[0]);
+    const attempt = new Attempt(claimed(workflow, deps.clock.now()), definition, {
       middleware: { runs: [], run: () => Promise.reject(new Error("no middleware")) },
       maxOutputBytes: deps.maxPayloadBytes,
       clock: deps.clock,
@@ -158,7 +159,7 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
         maxPayloadBytes: deps.maxPayloadBytes,
         enqueueFor: () => ({ enqueue: refused, enqueueMany: refused }),
         budget: async () => ({ granted: true, retryAfter: 0 }),
-        flow: {
+        workflow: {
           store: historyOf(records),
           clock: deps.clock,
           random: deps.random,
@@ -179,7 +180,9 @@ async function replay(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Prom
           case "failed":
             // What it did not ask for may be what the failure kept it from.
             return over(
-              attempt.flow?.replayed === true ? undoGone() : { step: null, message: outcome.failure.message },
+              attempt.workflow?.replayed === true
+                ? undoGone()
+                : { step: null, message: outcome.failure.message },
             );
           case "released":
             // It would not break, and not go on either, until workers with its version are there again.
@@ -199,21 +202,25 @@ function notAsked(record: StepRecord | undefined): Fault | null {
   const { name, kind } = record;
   return {
     step: name,
-    message: `the history has ${shownKind(kind)} "${name}", but the code does not ask for it`,
+    message: `the history has ${shownName(kind)} "${name}", but the code does not ask for it`,
   };
 }
 
-async function machineFault(deps: CheckDeps, definition: AnyJob, flow: LiveFlow): Promise<Fault | null> {
+async function machineFault(
+  deps: CheckDeps,
+  definition: AnyJob,
+  workflow: LiveWorkflow,
+): Promise<Fault | null> {
   const { steps, data } = definition.machine as MachineDefinition<string, unknown, unknown>["machine"];
-  const outdated = outdatedBy(flow.name, flow.extras, definition.version ?? 1);
+  const outdated = outdatedBy(workflow.name, workflow.extras, definition.version ?? 1);
   if (outdated !== null) return { step: null, message: outdated };
-  const saved = await deps.store.workflows.step(flow.id, "$machine");
+  const saved = await deps.store.workflows.step(workflow.id, "$machine");
   if (saved === null) {
-    const [first] = await deps.store.workflows.steps(flow.id);
+    const [first] = await deps.store.workflows.steps(workflow.id);
     if (first === undefined) return null;
     return {
       step: first.name,
-      message: `the history has ${shownKind(first.kind)} "${first.name}", but your job "${flow.name}" is a machine`,
+      message: `the history has ${shownName(first.kind)} "${first.name}", but your job "${workflow.name}" is a machine`,
     };
   }
   const at = saved.label;
@@ -236,19 +243,19 @@ function refused(): Promise<never> {
   return Promise.reject(new StateError("NOT_IN_A_RUN", "A replay enqueues and writes nothing."));
 }
 
-function claimed(flow: LiveFlow, now: number): ClaimedJob {
+function claimed(workflow: LiveWorkflow, now: number): ClaimedJob {
   return {
-    id: flow.id,
-    place: flow.id,
+    id: workflow.id,
+    rowKey: workflow.id,
     token: 0,
     session: 0,
-    name: flow.name,
+    name: workflow.name,
     queue: "check",
     priority: 0,
-    input: flow.input,
+    input: workflow.input,
     // As it would be claimed: what failed in the attempt that is under way counts as recorded.
-    attempt: flow.attempt + (flow.running ? 0 : 1),
-    crashes: flow.crashes,
+    attempt: workflow.attempt + (workflow.running ? 0 : 1),
+    crashes: workflow.crashes,
     begun: true,
     undoing: false,
     maxAttempts: null,
@@ -261,7 +268,7 @@ function claimed(flow: LiveFlow, now: number): ClaimedJob {
     runAt: now,
     startedAt: now,
     deadlineAt: null,
-    extras: flow.extras,
+    extras: workflow.extras,
     cancelReason: null,
   };
 }

@@ -1,9 +1,9 @@
 /**
  * Putting jobs elsewhere by hand: another time, queue or priority; dead ones into another queue, where they stay dead.
  *
- *   look (which lines and lanes will be needed) ─▶ make those ─▶ lock the rows ─▶ judge each (jobs/editable.ts) ─▶ write ─▶ ring
+ *   look (which job types and lanes will be needed) ─▶ make those ─▶ lock the rows ─▶ judge each (jobs/editable.ts) ─▶ write ─▶ ring
  *
- * Invariants: only rows that nobody holds are changed, under their lock, in the transaction that judged them; a job's line
+ * Invariants: only rows that nobody holds are changed, under their lock, in the transaction that judged them; a job's job type
  * in `job` and in `ready` or `history` stays the same one; a job in a lane goes to the lane of the same key in its new queue.
  * Not here: walking over many in batches (job-rows.ts).
  */
@@ -18,10 +18,10 @@ import {
 } from "../jobs/editable.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
 import { limitColumns, resolveLanes } from "../limits/lane-rows.ts";
-import { Lines, resolveLines } from "../jobs/job-types.ts";
+import { JobTypes, resolveJobTypes } from "../jobs/job-types.ts";
 import { extras, flag, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 
-/** Where jobs of one kind, with or without a lane, will stand. */
+/** Where jobs of one name, with or without a lane, will stand. */
 export interface Place {
   readonly queue: string;
   readonly name: string;
@@ -34,7 +34,7 @@ export function placesOf(rows: readonly Row[], queue: string): Place[] {
   return [...new Map(places.map((place) => [JSON.stringify(place), place])).values()];
 }
 
-/** Locks, judges and writes. `limits`: what a lane that is made here begins with, by the kind's name. */
+/** Locks, judges and writes. `limits`: what a lane that is made here begins with, by the name's name. */
 export function* editScript(
   ids: readonly string[],
   change: JobChange,
@@ -55,18 +55,18 @@ export function* editScript(
   });
   yield { name: "editQueued", params: { now, rows: written } };
   if (written.some(({ laneId }) => laneId !== null) || editable.some((row) => row["lane"] !== null))
-    yield { name: "ringJobs", params: { ids: written.map(({ id }) => id) } };
+    yield { name: "wakeLanesOfJobs", params: { ids: written.map(({ id }) => id) } };
   return outcomes;
 }
 
 /** A lane's number is looked up when such a job is retried: its lane may be gone by then. */
 function* moveDead(rows: readonly Row[], queue: string | null, rank: number | null): Script<void> {
-  const lines = new Lines();
+  const jobTypes = new JobTypes();
   const places = queue === null ? [] : placesOf(rows, queue);
-  if (places.length > 0) lines.learn(yield* resolveLines(lines.unknown(places)));
+  if (places.length > 0) jobTypes.learn(yield* resolveJobTypes(jobTypes.unknown(places)));
   const written = rows.map((row) => {
     const [place] = queue === null ? [] : placesOf([row], queue);
-    return { id: text(row, "id"), line: place === undefined ? null : (lines.id(place) ?? null), rank };
+    return { id: text(row, "id"), jobType: place === undefined ? null : (jobTypes.id(place) ?? null), rank };
   });
   written.sort((one, other) => (one.id < other.id ? -1 : 1));
   yield { name: "editEnded", params: { rows: written } };
@@ -112,18 +112,18 @@ function* judged(
   return { editable, dead };
 }
 
-/** The line and the lane's number of each; null: as they are. */
+/** The job type and the lane's number of each; null: as they are. */
 function* newPlaces(
   rows: readonly Row[],
   queue: string | null,
   limits: ReadonlyMap<string, LaneLimits | null>,
   now: number | null,
-): Script<(row: Row) => { line: number | null; laneId: number | null }> {
+): Script<(row: Row) => { jobType: number | null; laneId: number | null }> {
   const moving = queue === null ? [] : rows.filter((row) => text(row, "queue") !== queue);
-  if (queue === null || moving.length === 0) return () => ({ line: null, laneId: null });
-  const lines = new Lines();
+  if (queue === null || moving.length === 0) return () => ({ jobType: null, laneId: null });
+  const jobTypes = new JobTypes();
   const named = moving.map((row) => ({ queue, name: text(row, "name"), lane: maybeText(row, "lane") }));
-  lines.learn(yield* resolveLines(lines.unknown(named)));
+  jobTypes.learn(yield* resolveJobTypes(jobTypes.unknown(named)));
   const lanes = new Map<string, number>();
   const laned = new Map(
     named.flatMap(({ name, lane }) =>
@@ -134,10 +134,10 @@ function* newPlaces(
     for (const row of yield* resolveLanes([...laned.values()], now))
       lanes.set(text(row, "key"), number(row, "id"));
   return (row) => {
-    if (text(row, "queue") === queue) return { line: null, laneId: null };
+    if (text(row, "queue") === queue) return { jobType: null, laneId: null };
     const lane = maybeText(row, "lane");
-    const line = lines.id({ queue, name: text(row, "name"), lane }) as number;
-    return { line, laneId: lane === null ? null : (lanes.get(lane) as number) };
+    const jobType = jobTypes.id({ queue, name: text(row, "name"), lane }) as number;
+    return { jobType, laneId: lane === null ? null : (lanes.get(lane) as number) };
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Counts of a filter's jobs by state, queue and kind. Each of the three leaves its own part of the filter out, so that it shows
+ * Counts of a filter's jobs by state, queue and name. Each of the three leaves its own part of the filter out, so that it shows
  * what else there is to choose: beside `queue=mail` the other queues are still counted.
  *
  * Invariant: pure. A count that a walk's bound cut short says so (`more`), and none goes beyond the cap.
@@ -8,7 +8,7 @@
 import type { CappedCount, FacetValue, InsightFilter, JobFacets } from "./browse.ts";
 import type { JobState } from "../jobs/job.ts";
 
-/** Jobs of one state, queue and kind. */
+/** Jobs of one state, queue and name. */
 export interface FacetCell {
   readonly state: JobState;
   readonly queue: string;

@@ -21,24 +21,24 @@ export { readRunFile, type RunFile, runFileOf } from "../workflows/run-file.ts";
 // Schedules.
 export { passedCron } from "../schedules/cron-pattern.ts";
 export { timingInWords } from "../schedules/cron-words.ts";
-export { localSlots } from "../schedules/upcoming.ts";
+export { localOccurrences } from "../schedules/upcoming.ts";
 
 // Limits.
-export type { BudgetRow, OverrideRow, QueueUse } from "../limits/store.ts";
+export type { BudgetRow, TemporaryLimitRow, QueueUse } from "../limits/store.ts";
 export { shareOfTotal } from "../limits/rules/fairness.ts";
 export { NO_SETTINGS } from "../limits/rules/no-settings.ts";
 export { counted, MOST_COUNTED } from "../limits/queue-counts.ts";
 export { isQuiet, takesJobs } from "../limits/serving.ts";
 
 // Measurements and failures.
-export { TRIAGE_STATES } from "../observe/failure-decision.ts";
-export { checkBy, checkGroup, checkTriageState, isGroup } from "../observe/failure-groups.ts";
+export { FAILURE_GROUP_STATES } from "../observe/failure-decision.ts";
+export { checkBy, checkGroup, checkFailureGroupState, isGroup } from "../observe/failure-groups.ts";
 export { checkLevel, LOG_LEVELS } from "../observe/job-log.ts";
 export type { LoadRow, QueueMinute, SeriesStore } from "../observe/store.ts";
 
 // The database.
-export type { KindInfo } from "../enqueue/store.ts";
+export type { DefinitionInfo } from "../enqueue/store.ts";
 export { type Admin, MOVED_TO } from "../storage/admin.ts";
 export { createDatabase, migrationSql, openAdmin, sqliteFile, withoutSecrets } from "../storage/open.ts";
 export type { Store } from "../storage/store.ts";
-export { viewing } from "../storage/viewing.ts";
+export { asDashboardRead } from "../storage/dashboard-reads.ts";

@@ -22,14 +22,14 @@ import type {
 } from "./store.ts";
 import { given, type Params, type Row, type Script } from "../storage/catalogue.ts";
 import type { Wake } from "../storage/wake.ts";
-import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
+import { cursorFor, rowKeyIn } from "../jobs/page-cursor.ts";
 import type { Ended } from "../enqueue/dependency-rows.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { JobPlaces } from "../enqueue/placed-jobs.ts";
-import type { KindStore } from "../enqueue/store.ts";
+import type { DefinitionStore } from "../enqueue/store.ts";
 import { takeKeys } from "../enqueue/unique-keys.ts";
 import { askHolders, cancelScript, pauseScript, resumeScript } from "../lease/request-rows.ts";
-import type { Gates } from "../limits/gates.ts";
+import type { LimitedQueues } from "../limits/limited-queues.ts";
 import { limitColumns, resolveLanes } from "../limits/lane-rows.ts";
 import { job, maybeNumber, maybeText, number, text } from "../jobs/rows.ts";
 import { editScript, judgeScript, placesOf } from "./edit-rows.ts";
@@ -38,8 +38,8 @@ import { placeOf } from "./why-rows.ts";
 export interface JobsDeps {
   readonly driver: Driver;
   readonly places: JobPlaces;
-  readonly kinds: KindStore;
-  readonly gates: Gates;
+  readonly definitions: DefinitionStore;
+  readonly limitedQueues: LimitedQueues;
   readonly wake: (wake: Wake) => void;
   /** Releases the jobs that wait for these ends. */
   readonly resolve: (ended: readonly Ended[]) => Promise<void>;
@@ -73,7 +73,7 @@ export class Jobs implements JobStore {
     });
     const given = rows.slice(0, page.limit);
     const last = rows.length > page.limit ? given.at(-1) : undefined;
-    return { jobs: given.map(job), cursor: last === undefined ? null : String(placeIn(last)) };
+    return { jobs: given.map(job), cursor: last === undefined ? null : String(rowKeyIn(last)) };
   }
 
   async ids(
@@ -88,7 +88,7 @@ export class Jobs implements JobStore {
     const last = rows.at(-1);
     return {
       ids: rows.map((row) => text(row, "id")),
-      cursor: last === undefined ? null : String(placeIn(last)),
+      cursor: last === undefined ? null : String(rowKeyIn(last)),
     };
   }
 
@@ -230,14 +230,14 @@ export class Jobs implements JobStore {
       }
       const revived =
         revivable.length === 0 ? [] : yield { name: "revive", params: { now, ids: revivable.sort() } };
-      if (laned.length > 0) yield { name: "ringJobs", params: { ids: revivable } };
+      if (laned.length > 0) yield { name: "wakeLanesOfJobs", params: { ids: revivable } };
       const changed = revivable.flatMap((id) => {
         const input = inputs?.get(id);
         return input === undefined ? [] : [{ id, input }];
       });
       if (changed.length > 0) yield { name: "setInputs", params: { rows: changed } };
       if (revivable.length > 0) yield { name: "retrySteps", params: { ids: revivable } };
-      // What was wished of it while it ran is over with that life of it.
+      // What was requested of it while it ran is over with that life of it.
       if (revivable.length > 0) yield { name: "withdraw", params: { ids: revivable, pauses: false } };
       for (const row of revived) outcomes.set(text(row, "id"), "retried");
       return outcomes;
@@ -249,25 +249,26 @@ export class Jobs implements JobStore {
     const now = this.#driver.now();
     const script = function* (): Script<Row[]> {
       const rows = yield { name: "runNow", params: { now, ids: ids.filter(isId) } };
-      if (rows.length > 0) yield { name: "ringJobs", params: { ids: rows.map((row) => text(row, "id")) } };
+      if (rows.length > 0)
+        yield { name: "wakeLanesOfJobs", params: { ids: rows.map((row) => text(row, "id")) } };
       return rows;
     };
     const rows = await this.#driver.transaction("runNow", script);
     return new Set(rows.map((row) => text(row, "id")));
   }
 
-  /** The lines and lanes of a new queue are made first, in transactions of their own. */
+  /** The job types and lanes of a new queue are made first, in transactions of their own. */
   async edit(ids: readonly string[], change: JobChange): Promise<Map<string, EditOutcome>> {
     const now = this.#driver.now();
     const limits = new Map<string, LaneLimits | null>();
     if (change.queue !== null) {
-      const { places, gates, kinds } = this.#deps;
+      const { places, limitedQueues, definitions } = this.#deps;
       const rows = await this.#driver.read({ name: "editable", params: { now, ids: ids.filter(isId) } });
       for (const place of placesOf(rows, change.queue)) {
         await places.learn(place);
         if (place.lane === null) continue;
-        gates.add(place.queue);
-        limits.set(place.name, (await kinds.list()).get(place.name)?.lanes ?? null);
+        limitedQueues.add(place.queue);
+        limits.set(place.name, (await definitions.list()).get(place.name)?.lanes ?? null);
       }
     }
     return this.#driver.transaction("edit", () => editScript(ids, change, limits, now));

@@ -1,5 +1,5 @@
 /**
- * Lifts everything from one database to another: SQLite to Postgres, back, or between two of a kind. Ids are kept.
+ * Lifts everything from one database to another: SQLite to Postgres, back, or between two of a name. Ids are kept.
  *
  *   begin ─▶ source frozen, target on hold ─▶ copy, table by table, batch by batch ─▶ compare every row ─▶ done
  *     └──────────── interrupted anywhere: run it again, and it goes on behind the last batch ────────────┘
@@ -18,12 +18,12 @@ import { DEFAULT_SCHEMA } from "../values/name.ts";
 import {
   type Admin,
   type AdminTable,
-  BELLS,
+  LANE_WAKEUPS,
   MOVED_AT,
   MOVED_TO,
   type Plain,
   type PlainRow,
-  REFUNDS,
+  RETURNED_CAPACITY,
 } from "../storage/admin.ts";
 
 /** How far a move is. */
@@ -74,8 +74,8 @@ export async function move(source: Admin, target: Admin, options: MoveOptions = 
     await source.setMeta(TO, await instanceOf(target));
     const total = await sumOf(source, tables);
     await copyAll(source, target, tables, total, options);
-    await target.setBells(await source.bells());
-    await target.setRefunds(await source.refunds());
+    await target.setLaneWakeups(await source.laneWakeups());
+    await target.setReturnedCapacity(await source.returnedCapacity());
     await compareAll(source, target, tables, total, options);
     await target.raiseCounters(await source.lastToken());
     await target.setMeta(STATE, "done");
@@ -184,7 +184,7 @@ function pairs(
     );
   // Jobs first: a database that numbers them gives its other tables the numbers (storage/sqlite/schema-admin.ts).
   const copied = sources
-    .filter(({ name }) => name !== BELLS && name !== REFUNDS)
+    .filter(({ name }) => name !== LANE_WAKEUPS && name !== RETURNED_CAPACITY)
     .toSorted((a, b) => Number(b.name === "job") - Number(a.name === "job"));
   return copied.map((source) => {
     const target = targets.find(({ name }) => name === source.name) as AdminTable;
@@ -259,13 +259,15 @@ async function compareAll(
     options.onProgress?.({ phase: "compare", table: pair.name, rows: compared, total });
   }
   const rung = async (admin: Admin): Promise<string> =>
-    JSON.stringify((await admin.bells()).map(({ line, lane, at, back }) => [line, lane, at, back]));
+    JSON.stringify(
+      (await admin.laneWakeups()).map(({ jobType, lane, at, back }) => [jobType, lane, at, back]),
+    );
   if ((await rung(source)) !== (await rung(target)))
-    throw differs("The table of lane wake-ups", BELLS, source, target);
+    throw differs("The table of lane wake-ups", LANE_WAKEUPS, source, target);
   const refunded = async (admin: Admin): Promise<string> =>
-    JSON.stringify((await admin.refunds()).map(({ queue, n }) => [queue, n]));
+    JSON.stringify((await admin.returnedCapacity()).map(({ queue, n }) => [queue, n]));
   if ((await refunded(source)) !== (await refunded(target)))
-    throw differs("The table of returned capacity", REFUNDS, source, target);
+    throw differs("The table of returned capacity", RETURNED_CAPACITY, source, target);
 }
 
 function differs(what: string, table: string, source: Admin, target: Admin): StoreError {

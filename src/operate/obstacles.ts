@@ -92,27 +92,27 @@ export function broken({ key, state, failures, openUntil, probing }: BreakerStat
   return { reason: "breaker-half-open", text: `The breaker ${key} is half-open: ${tried}.`, breaker: key };
 }
 
-/** That nobody takes jobs of these kinds from the queue. */
+/** That nobody takes jobs of these names from the queue. */
 export function unserved(
   queue: string,
-  kinds: readonly string[],
+  names: readonly string[],
   workers: readonly WorkerState[],
 ): Obstacle | null {
-  const serves = (worker: WorkerState, kind: string): boolean =>
-    Object.hasOwn(worker.queues, queue) && worker.names.includes(kind);
+  const serves = (worker: WorkerState, name: string): boolean =>
+    Object.hasOwn(worker.queues, queue) && worker.names.includes(name);
   const live = workers.filter(takesJobs);
-  const without = kinds.filter((kind) => !live.some((worker) => serves(worker, kind)));
+  const without = names.filter((name) => !live.some((worker) => serves(worker, name)));
   const here = live.some((worker) => Object.hasOwn(worker.queues, queue));
-  if (without.length === 0 && (kinds.length > 0 || here)) return null;
+  if (without.length === 0 && (names.length > 0 || here)) return null;
   const quiet = workers.filter(
     (worker) =>
       isQuiet(worker) &&
-      (kinds.length === 0
+      (names.length === 0
         ? Object.hasOwn(worker.queues, queue)
-        : without.some((kind) => serves(worker, kind))),
+        : without.some((name) => serves(worker, name))),
   );
   if (quiet.length > 0) return { reason: "workers-quiet", text: quietText(quiet) };
-  const named = without.map((kind) => `"${kind}"`).join(", ");
+  const named = without.map((name) => `"${name}"`).join(", ");
   const text =
     live.length === 0
       ? "No worker is running."

@@ -119,7 +119,7 @@ const chunk = 500;
 const mostKept = 100;
 /** Longer than a chunk takes, whatever the machine does besides. */
 const stillMs = 30_000;
-const lookMs = 2_000;
+const checkMs = 2_000;
 const idsKept = 10;
 const mostRefusals = 20;
 
@@ -377,8 +377,8 @@ export class Operations {
     const signal = AbortSignal.any([wake, this.#closing.signal]);
     const until = clock.monotonic() + ms;
     for (let left = ms; left > 0 && !signal.aborted; left = until - clock.monotonic()) {
-      await sleep(clock, Math.min(left, lookMs), signal).catch(() => {});
-      if (left <= lookMs) return;
+      await sleep(clock, Math.min(left, checkMs), signal).catch(() => {});
+      if (left <= checkMs) return;
       const read = await this.#read(id);
       if (read === null || !mine(read.kept, driver) || read.kept.state !== "running") return;
     }

@@ -76,7 +76,8 @@ export function parseSearch(text: string): Search {
     const isPath = path !== undefined && path !== "";
     if (value !== undefined && known !== undefined && isPath === (known.word === "payload")) {
       if (isPath) add("payload", `${path.slice(1)}:${value}`);
-      else if (known.word === "error" && quoted === undefined && group.test(value)) add("errorGroup", value);
+      else if (known.word === "error" && quoted === undefined && group.test(value))
+        add("failureGroup", value);
       else add(known.param, value);
     } else if (traceparent.test(part) || trace.test(part)) add("trace", part.toLowerCase());
     else if (id.test(part)) add("ids", part.toLowerCase());
@@ -92,7 +93,7 @@ export function parseSearch(text: string): Search {
 /** A filter's part as it would be typed. */
 export function wordOf(param: string, value: string): string {
   const known = SEARCH_WORDS.find((one) => one.param === param);
-  const word = param === "errorGroup" ? "error" : (known?.word ?? param);
+  const word = param === "failureGroup" ? "error" : (known?.word ?? param);
   const at = param === "payload" ? value.indexOf(":") : -1;
   const [name, text] = at === -1 ? [word, value] : [`payload.${value.slice(0, at)}`, value.slice(at + 1)];
   // A text that looks like a group of errors is one unless it is in quotes.

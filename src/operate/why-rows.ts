@@ -31,7 +31,7 @@ export function placeOf(row: Row): JobPlace {
           },
     queue: limited
       ? {
-          running: Math.max(0, number(row, "queue_running") + number(row, "ghosts")),
+          running: Math.max(0, number(row, "queue_running") + number(row, "uncounted_jobs")),
           concurrency: limits?.concurrency ?? null,
           rate: limits?.rate ?? null,
           opensAt: opensAt(limits?.rate ?? null, "queue_starts"),

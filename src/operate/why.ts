@@ -240,14 +240,14 @@ async function explainThrottled(store: Store, reason: string, until: Date | null
 
 async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
   const { queue, name } = job;
-  const [[row], holds, workers, now, breakers, place, kinds] = await Promise.all([
+  const [[row], holds, workers, now, breakers, place, definitions] = await Promise.all([
     store.insight.queueRows([queue]),
     store.holds.list(),
     store.workers.list(),
     store.now(),
-    store.breakers.list([breakerKey.queue(queue), breakerKey.kind(name)]),
+    store.breakers.list([breakerKey.queue(queue), breakerKey.name(name)]),
     store.jobs.place(job.id),
-    store.kinds.list(),
+    store.definitions.list(),
   ]);
   const open = breakers.find(({ state }) => state !== "closed");
   const before =
@@ -256,7 +256,7 @@ async function explainReady(store: Store, job: Job, say: Say): Promise<Why> {
     cooling(queue, row, now) ??
     (open === undefined ? null : broken(open)) ??
     unserved(queue, [name], workers);
-  const budget = before === null ? (kinds.get(name)?.budget ?? null) : null;
+  const budget = before === null ? (definitions.get(name)?.budget ?? null) : null;
   const found =
     before ??
     (budget === null ? null : broke(await store.budgets.list(), budget, now)) ??

@@ -6,7 +6,7 @@
  * of this process are there all the same.
  */
 import type { Holdfast, WorkerState } from "../index.ts";
-import type { KindTotals } from "../observe/metrics.ts";
+import type { NameTotals } from "../observe/metrics.ts";
 import type { Histogram } from "../values/histogram.ts";
 import type { QueueState } from "../limits/store.ts";
 
@@ -17,7 +17,7 @@ export interface PrometheusOptions {
   /** Upper bounds of the histograms' buckets, in seconds. */
   readonly buckets?: readonly number[] | undefined;
   /**
-   * Counts queues to the end: at a million waiting jobs that takes seconds with every scrape. Default: a kind's jobs are
+   * Counts queues to the end: at a million waiting jobs that takes seconds with every scrape. Default: a name's jobs are
    * counted to 50,000, and `queue_depth_capped` is 1 where there may be more.
    */
   readonly exact?: boolean | undefined;
@@ -129,7 +129,7 @@ function queueFamilies(queues: readonly QueueState[]): Family[] {
       samples: each(({ coolUntil }) => Math.max(0, ((coolUntil?.getTime() ?? 0) - Date.now()) / 1_000)),
     },
     {
-      name: "queue_unserved_kinds",
+      name: "queue_unserved_names",
       type: "gauge",
       help: "Job names with ready jobs and without a live worker.",
       samples: each(({ unserved }) => unserved.length),
@@ -220,9 +220,9 @@ function processFamilies(hf: Holdfast, buckets: readonly number[]): Family[] {
 function histogram(
   name: string,
   help: string,
-  totals: readonly KindTotals[],
+  totals: readonly NameTotals[],
   buckets: readonly number[],
-  of: (total: KindTotals) => Histogram,
+  of: (total: NameTotals) => Histogram,
 ): Family {
   const samples = totals.flatMap((total): Sample[] => {
     const labels = { queue: total.queue, kind: total.name };

@@ -3,7 +3,7 @@
  *
  * Invariants: pure; says only what is exactly so. A pattern that needs more than one plain sentence (both kinds of days, hours
  * in steps that do not come out even, W and #) is given as it is written: a wrong sentence would be worse than none.
- * Not here: when slots are (cron.ts), which also says what is wrong with a pattern.
+ * Not here: when occurrences are (cron.ts), which also says what is wrong with a pattern.
  */
 
 import { nicknames } from "./cron-pattern.ts";

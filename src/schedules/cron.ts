@@ -9,18 +9,18 @@
  *   a pattern of every hour      fires whenever the clock shows a matching time. So `0-59/15 * * * *` goes on
  *   (`0 * * * *`)                every 15 minutes of real time, through a gap and through an hour that comes twice.
  *
- * Invariants: `next(t)` is strictly later than t and the earliest such slot; the same pattern, zone and instant give
- * the same slot in every process; nothing here can be made to run for long by a pattern (lengths are bounded).
- * Not here: what happens in a slot (plan.ts), storing it (schedule-rows.ts).
+ * Invariants: `next(t)` is strictly later than t and the earliest such occurrence; the same pattern, zone and instant give
+ * the same occurrence in every process; nothing here can be made to run for long by a pattern (lengths are bounded).
+ * Not here: what happens in an occurrence (plan.ts), storing it (schedule-rows.ts).
  */
 import { badCron, type CronPattern, parseCron } from "./cron-pattern.ts";
 import { type Zone, zoneOf } from "./zone.ts";
 
 /** When something is due, again and again. Instants in epoch milliseconds. */
 export interface Timing {
-  /** The first slot later than `after`; null: there is none any more. */
+  /** The first occurrence later than `after`; null: there is none any more. */
   next(after: number): number | null;
-  /** How many slots are later than `after` and not later than `to`. */
+  /** How many occurrences are later than `after` and not later than `to`. */
   count(after: number, to: number): number;
 }
 
@@ -33,7 +33,7 @@ const day = 24 * hour;
 const reachMs = 16 * hour + day;
 
 /**
- * The slots of a cron pattern of 5 (minute first), 6 (second first) or 7 fields (year last) in a time zone.
+ * The occurrences of a cron pattern of 5 (minute first), 6 (second first) or 7 fields (year last) in a time zone.
  *
  * @throws UsageError BAD_CRON, BAD_TIMEZONE
  * @example
@@ -56,7 +56,7 @@ export function cronTiming(pattern: unknown, timezone: unknown): Timing {
 }
 
 /**
- * The slots of an interval: `anchor` plus every whole multiple, from the first on.
+ * The occurrences of an interval: `anchor` plus every whole multiple, from the first on.
  *
  * @example
  * intervalTiming(60_000, 0).next(90_000); // 120_000
@@ -77,7 +77,7 @@ function whenReached(times: WallTimes, zone: Zone, after: number): number | null
 
 function countReached(times: WallTimes, zone: Zone, after: number, to: number): number {
   let found = times.count(shownUpTo(zone, after), shownUpTo(zone, to));
-  // The times that a gap skips and the one right after it are one slot.
+  // The times that a gap skips and the one right after it are one occurrence.
   for (const change of zone.changes(after, to)) {
     if (change.after < change.before) continue;
     found -= Math.max(0, times.count(change.at + change.before - 1, change.at + change.after) - 1);
@@ -116,7 +116,7 @@ function whenShown(times: WallTimes, zone: Zone, after: number): number | null {
     const until = Math.min(wall === null ? Infinity : wall - offset, from + 3 * day);
     const [change] = zone.changes(from, until);
     if (change !== undefined) {
-      // A slot at the very instant of the change is seen with the new offset, hence 1 ms before it.
+      // An occurrence at the very instant of the change is seen with the new offset, hence 1 ms before it.
       if (wall !== null && wall - offset < change.at) return wall - offset;
       const wallThen = times.next(change.at + change.after - 1);
       if (wallThen === change.at + change.after) return change.at;
@@ -142,7 +142,7 @@ function countShown(times: WallTimes, zone: Zone, after: number, to: number): nu
 
 /** The wall-clock times that match a pattern. */
 class WallTimes {
-  /** Every hour of a matching day has slots. */
+  /** Every hour of a matching day has occurrences. */
   readonly everyHour: boolean;
   /** Matching times of a day, in milliseconds since its midnight, as three lists to be combined. */
   readonly #hours: readonly number[];

@@ -1,9 +1,9 @@
 /**
- * Definitions of schedules: what runs, when, and what happens to slots that were missed or that overlap.
+ * Definitions of schedules: what runs, when, and what happens to occurrences that were missed or that overlap.
  *
  * Invariants: a definition is checked when it is made and then frozen; what it cannot check (a schema that answers
  * later, the kinds in the database) is checked by `put`, before anything is written.
- * Not here: when slots are (cron.ts), what a due slot comes to (plan.ts), `hf.schedules` (schedules-client.ts).
+ * Not here: when occurrences are (cron.ts), what a due occurrence comes to (plan.ts), `hf.schedules` (schedules-client.ts).
  */
 import {
   type AnyContract,
@@ -23,7 +23,7 @@ import { type Missed, MISSED, type Overlap, OVERLAP, SHORTEST_EVERY_MS } from ".
 /** Marks definitions, also those of another copy of the package. */
 const scheduleBrand: unique symbol = Symbol.for("holdfast.schedule") as never;
 
-/** When a schedule is due, and what it does about slots that it cannot keep. */
+/** When a schedule is due, and what it does about occurrences that it cannot keep. */
 export interface ScheduleTiming {
   /** 5 fields (minute hour day-of-month month day-of-week), 6 with seconds first, 7 with the year last, or "@daily" and its like. Not together with `every`. */
   readonly cron?: string | undefined;
@@ -31,11 +31,11 @@ export interface ScheduleTiming {
   readonly every?: Duration | undefined;
   /** IANA name for `cron`; default "UTC". */
   readonly timezone?: string | undefined;
-  /** Slots more than 60 s late: no job for them, one job for all, or one each (the newest 1,000). Default "one". */
+  /** Occurrences more than 60 s late: no job for them, one job for all, or one each (the newest 1,000). Default "one". */
   readonly missed?: Missed | undefined;
-  /** While the job of an earlier slot has not ended: make another, make none, or make one when it has ended. Default "allow". */
+  /** While the job of an earlier occurrence has not ended: make another, make none, or make one when it has ended. Default "allow". */
   readonly overlap?: Overlap | undefined;
-  /** Each job is due up to this much later than its slot; the same for a slot in every process. Default 0, at most a day. */
+  /** Each job is due up to this much later than its occurrence; the same for an occurrence in every process. Default 0, at most a day. */
   readonly jitter?: Duration | undefined;
 }
 
@@ -53,7 +53,7 @@ export interface ScheduleOptions<Input = unknown> extends ScheduleTiming, Schedu
   readonly job: JobContract<string, Input> | string;
   /** What each of its jobs gets. */
   readonly input: NoInfer<Input>;
-  /** When the schedule is put for the first time: wait for its next slot, or make a job at once. Default "seed". */
+  /** When the schedule is put for the first time: wait for its next occurrence, or make a job at once. Default "seed". */
   readonly firstRun?: "seed" | "fire" | undefined;
 }
 
@@ -166,14 +166,14 @@ function checkTiming(given: ScheduleTiming, name: string): CheckedTiming {
     );
   }
   return {
-    ...slotsOf(given, "UTC", name),
+    ...occurrencesOf(given, "UTC", name),
     missed: oneOf(given.missed ?? "one", MISSED, "missed", name),
     overlap: oneOf(given.overlap ?? "allow", OVERLAP, "overlap", name),
     jitterMs: given.jitter === undefined ? 0 : jitterMs(given.jitter, name),
   };
 }
 
-function slotsOf(
+function occurrencesOf(
   given: ScheduleTiming,
   timezone: string,
   name: string,
@@ -217,13 +217,13 @@ export function checkEdit(
         details: { option: "timezone", name },
       });
     const cron = change.every === undefined ? (change.cron ?? current.cron ?? undefined) : undefined;
-    const slots = slotsOf({ ...change, cron }, current.timezone ?? "UTC", name);
+    const occurrences = occurrencesOf({ ...change, cron }, current.timezone ?? "UTC", name);
     // Only what was changed: a pattern that was edited stays in the zone that the code says. An interval has no use for the
     // zone, and keeps it for the next pattern.
     if (change.every !== undefined || change.cron !== undefined)
-      Object.assign(edits, { cron: slots.cron, everyMs: slots.everyMs });
+      Object.assign(edits, { cron: occurrences.cron, everyMs: occurrences.everyMs });
     if (change.timezone !== undefined || (change.cron !== undefined && current.timezone === null))
-      edits["timezone"] = slots.timezone;
+      edits["timezone"] = occurrences.timezone;
   }
   if (change.missed !== undefined) edits["missed"] = oneOf(change.missed, MISSED, "missed", name);
   if (change.overlap !== undefined) edits["overlap"] = oneOf(change.overlap, OVERLAP, "overlap", name);

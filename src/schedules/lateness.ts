@@ -2,12 +2,12 @@
  * How late a schedule's job started, and how long it ran, from what is kept of it. Pure.
  *
  * A row has the start of the latest attempt only. When the first one started is known where the job was taken up once,
- * at the time its slot gave it; else from its first failure, which has its end and its length. Where neither tells (a worker
+ * at the time its occurrence gave it; else from its first failure, which has its end and its length. Where neither tells (a worker
  * died, the job slept or was given back), it is not guessed.
  */
 import type { FailureRecord } from "../jobs/failure.ts";
 
-/** What is kept of a job that a slot made. Instants in epoch milliseconds. */
+/** What is kept of a job that an occurrence made. Instants in epoch milliseconds. */
 export interface KeptRun {
   readonly attempt: number;
   readonly crashes: number;
@@ -23,7 +23,7 @@ export interface KeptRun {
   readonly failures: readonly FailureRecord[];
 }
 
-/** From its slot to the start of its first attempt; null: not started, or not known. Jitter counts. */
+/** From its occurrence to the start of its first attempt; null: not started, or not known. Jitter counts. */
 export function lateMsOf(at: number, run: KeptRun, jitterMs: number): number | null {
   const first = firstStart(at, run, jitterMs);
   return first === null ? null : Math.max(0, first - at);

@@ -1,14 +1,14 @@
 /**
- * What a schedule does when it is due: which slots get a job, which were missed, and when it is due next.
+ * What a schedule does when it is due: which occurrences get a job, which were missed, and when it is due next.
  *
- *   slot ──≤ 60 s late──▶ fires, whatever `missed` says
+ *   occurrence ──≤ 60 s late──▶ fires, whatever `missed` says
  *        └─ later ──▶ missed: skip  none gets a job
- *                             one   they share one job: that of a slot that is due in time, else of the latest of them
+ *                             one   they share one job: that of an occurrence that is due in time, else of the latest of them
  *                             all   each gets a job, the newest 1,000 at the most
  *
- * Invariants: pure, with the clock passed in; the same row and instant give the same plan in every process; every due slot
- * fires or is counted as missed; a plan walks through the slots that fire alone, however long nobody was there.
- * Not here: when slots are (cron.ts), whether the previous job still runs (schedule-rows.ts asks).
+ * Invariants: pure, with the clock passed in; the same row and instant give the same plan in every process; every due occurrence
+ * fires or is counted as missed; a plan walks through the occurrences that fire alone, however long nobody was there.
+ * Not here: when occurrences are (cron.ts), whether the previous job still runs (schedule-rows.ts asks).
  */
 import { shown, UsageError } from "../errors.ts";
 import { cronTiming, intervalTiming, type Timing } from "./cron.ts";
@@ -16,19 +16,19 @@ import { MAX_DELAY_MS } from "../values/duration.ts";
 import { checkName } from "../values/name.ts";
 import { isPlainObject } from "../values/options.ts";
 
-/** What becomes of slots that nobody was there for. */
+/** What becomes of occurrences that nobody was there for. */
 export type Missed = "skip" | "one" | "all";
-/** What becomes of a slot while the job of an earlier one has not ended. */
+/** What becomes of an occurrence while the job of an earlier one has not ended. */
 export type Overlap = "allow" | "skip" | "queue";
 
 export const MISSED: readonly Missed[] = ["skip", "one", "all"];
 export const OVERLAP: readonly Overlap[] = ["allow", "skip", "queue"];
 
-/** A slot that is this late is missed. */
+/** An occurrence that is this late is missed. */
 export const LATE_MS = 60_000;
 /** The shortest interval. */
 export const SHORTEST_EVERY_MS = 1_000;
-/** Slots that are made up for at once, at the most. */
+/** Occurrences that are made up for at once, at the most. */
 export const MOST_CATCH_UP = 1_000;
 
 /**
@@ -81,15 +81,15 @@ export type ScheduleEdits = Partial<
 
 /** What is to be done for a schedule now. */
 export interface Plan {
-  /** Slots that get a job, in order. */
+  /** Occurrences that get a job, in order. */
   readonly fire: readonly number[];
-  /** Slots that get none because they were missed. */
+  /** Occurrences that get none because they were missed. */
   readonly missed: number;
-  /** The next slot; null: there is none any more. */
+  /** The next occurrence; null: there is none any more. */
   readonly nextAt: number | null;
 }
 
-/** When the schedule's slots are. */
+/** When the schedule's occurrences are. */
 export function timingOf(
   spec: Pick<ScheduleSpec, "cron" | "everyMs" | "timezone">,
   anchorAt: number,
@@ -98,13 +98,13 @@ export function timingOf(
   return intervalTiming(spec.everyMs as number, anchorAt);
 }
 
-/** Whether two schedules have the same slots. */
+/** Whether two schedules have the same occurrences. */
 export function sameTiming(a: ScheduleSpec, b: ScheduleSpec): boolean {
   return a.cron === b.cron && a.everyMs === b.everyMs && (a.cron === null || a.timezone === b.timezone);
 }
 
-/** The plan at `now` of a schedule whose first slot that was not looked at yet is `nextAt`. */
-export function planSlots(timing: Timing, missed: Missed, nextAt: number | null, now: number): Plan {
+/** The plan at `now` of a schedule whose first occurrence that was not looked at yet is `nextAt`. */
+export function planOccurrences(timing: Timing, missed: Missed, nextAt: number | null, now: number): Plan {
   if (nextAt === null || nextAt > now) return { fire: [], missed: 0, nextAt };
   const total = countFrom(timing, nextAt, nextAt, now);
   const inTime = countFrom(timing, nextAt, now - LATE_MS, now);
@@ -117,28 +117,29 @@ export function planSlots(timing: Timing, missed: Missed, nextAt: number | null,
   };
 }
 
-/** How many slots that were missed get a job all the same. */
+/** How many occurrences that were missed get a job all the same. */
 function madeUpFor(missed: Missed, late: number, inTime: number): number {
   if (missed === "all") return Math.min(late, MOST_CATCH_UP);
   return missed === "one" && inTime === 0 ? 1 : 0;
 }
 
-/** How many slots lie between `from` and `now`, where `first` is one, on the timing or not, and none is earlier. */
+/** How many occurrences lie between `from` and `now`, where `first` is one, on the timing or not, and none is earlier. */
 function countFrom(timing: Timing, first: number, from: number, now: number): number {
   return from <= first ? 1 + timing.count(first, now) : timing.count(from - 1, now);
 }
 
-/** The newest `n` slots from `first` (one itself) to `now`, oldest first. */
+/** The newest `n` occurrences from `first` (one itself) to `now`, oldest first. */
 function newest(timing: Timing, first: number, now: number, n: number): number[] {
   const from = startOfNewest(timing, first, now, n);
   const found = from === first ? [first] : [];
-  let slot = timing.next(from === first ? first : from - 1);
-  for (; slot !== null && slot <= now; slot = timing.next(slot)) found.push(slot);
+  let occurrence = timing.next(from === first ? first : from - 1);
+  for (; occurrence !== null && occurrence <= now; occurrence = timing.next(occurrence))
+    found.push(occurrence);
   return found;
 }
 
 /**
- * The latest instant from which there are `n` slots to `now`. By counting, which costs little where a walk through all of
+ * The latest instant from which there are `n` occurrences to `now`. By counting, which costs little where a walk through all of
  * them may not: the window doubles until it holds them, so that no count is longer than it must be, and is then halved.
  */
 function startOfNewest(timing: Timing, first: number, now: number, n: number): number {
@@ -155,38 +156,39 @@ function startOfNewest(timing: Timing, first: number, now: number, n: number): n
   return from;
 }
 
-/** As many slots of the past are walked through for one backfill. */
+/** As many occurrences of the past are walked through for one backfill. */
 const MOST_WALKED = 100_000;
 
-/** Slots of a time that have no job, oldest first; `had` of those that were passed have one. Pure. */
-export function slotsWithout(
+/** Occurrences of a time that have no job, oldest first; `had` of those that were passed have one. Pure. */
+export function occurrencesWithout(
   timing: Timing,
   range: { readonly from: number; readonly to: number; readonly limit: number },
   made: ReadonlySet<number | null>,
-): { readonly slots: readonly number[]; readonly had: number; readonly more: boolean } {
-  const slots: number[] = [];
+): { readonly occurrences: readonly number[]; readonly had: number; readonly more: boolean } {
+  const occurrences: number[] = [];
   let had = 0;
   let walked = 0;
   for (let at = timing.next(range.from - 1); at !== null && at < range.to; at = timing.next(at)) {
     walked += 1;
     if (made.has(at)) had += 1;
-    else if (slots.length === range.limit) return { slots, had, more: true };
-    else slots.push(at);
-    if (walked >= MOST_WALKED) return { slots, had, more: true };
+    else if (occurrences.length === range.limit) return { occurrences, had, more: true };
+    else occurrences.push(at);
+    if (walked >= MOST_WALKED) return { occurrences, had, more: true };
   }
-  return { slots, had, more: false };
+  return { occurrences, had, more: false };
 }
 
 /**
- * How much later than its slot a job is due: the same for a slot in every process, spread evenly over `jitterMs`.
+ * How much later than its occurrence a job is due: the same for an occurrence in every process, spread evenly over `jitterMs`.
  *
  * @example
- * jitterOf("report", slot, 30_000); // 0 to 29_999
+ * jitterOf("report", occurrence, 30_000); // 0 to 29_999
  */
-export function jitterOf(name: string, slot: number, jitterMs: number): number {
+export function jitterOf(name: string, occurrence: number, jitterMs: number): number {
   if (jitterMs <= 0) return 0;
   let hash = 0x811c9dc5;
-  for (const char of `${name}\n${slot}`) hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
+  for (const char of `${name}\n${occurrence}`)
+    hash = Math.imul(hash ^ (char.codePointAt(0) ?? 0), 0x01000193);
   // FNV's low bits are weak for texts that differ in their last digits only: mix them.
   hash ^= hash >>> 16;
   hash = Math.imul(hash, 0x7feb352d);

@@ -1,14 +1,14 @@
 /**
- * Schedules in the database: one row each, and one transaction for a slot's advance and its job's insert.
+ * Schedules in the database: one row each, and one transaction for an occurrence's advance and its job's insert.
  *
  *   due ──claimSchedule (row lock)──▶ plan (plan.ts) ──▶ insert jobs ──▶ advance ──commit
  *           └ locked by another, or advanced already: not ours        └ the row cannot be read ─▶ disabled, alone
  *
  * There is no leader. Every worker tries; the row's lock lets one in, and `advanceSchedule` compares `next_at` with what
- * it was planned from. A crash before the commit leaves slot and job undone together, and the next worker does both.
+ * it was planned from. A crash before the commit leaves occurrence and job undone together, and the next worker does both.
  * Invariants: `last_run_at` moves only when a job is made; a row that cannot be read harms only itself; what fails for
  * the database's sake is rolled back and tried again, never disabled.
- * Not here: which slots fire (plan.ts), when to look (scheduler.ts).
+ * Not here: which occurrences fire (plan.ts), when to look (scheduler.ts).
  */
 import { StoreError } from "../errors.ts";
 import type { Enqueued, JobState, NewJob } from "../jobs/job.ts";
@@ -17,12 +17,12 @@ import { clampInstant } from "../values/duration.ts";
 import { decodeFailures, describeFailure } from "../jobs/failure.ts";
 import {
   jitterOf,
-  planSlots,
+  planOccurrences,
   readSpec,
   sameTiming,
   type ScheduleEdits,
   type ScheduleSpec,
-  slotsWithout,
+  occurrencesWithout,
   timingOf,
 } from "./plan.ts";
 import { type KeptRun, lateMsOf, ranMsOf } from "./lateness.ts";
@@ -32,10 +32,10 @@ import type {
   BackfillRange,
   DueCursor,
   DueSchedules,
-  FiredSlot,
+  FiredOccurrence,
   ScheduleRow,
   ScheduleRunRow,
-  SlotReport,
+  OccurrenceReport,
   Triggered,
 } from "./store.ts";
 import type { Row, Script } from "../storage/catalogue.ts";
@@ -50,7 +50,7 @@ const mostJobs = 100;
 const mostRecent = 20;
 const dueAtOnce = 200;
 
-const nothing: SlotReport = {
+const nothing: OccurrenceReport = {
   fired: [],
   skipped: 0,
   missed: 0,
@@ -80,7 +80,7 @@ export class Schedules implements ScheduleStore {
     return this.#changing(name, function* (found, now) {
       let row = found;
       if (row === undefined) {
-        const first = slotToCome(spec, now, now);
+        const first = occurrenceToCome(spec, now, now);
         const nextAt = firstRun === "fire" ? now : first;
         const params = { now, name, spec: written, nextAt, anchorAt: now };
         if ((yield { name: "addSchedule", params }).length > 0) return;
@@ -127,7 +127,7 @@ export class Schedules implements ScheduleStore {
     return (await this.#driver.write({ name: "removeSchedule", params: { name } })).length > 0;
   }
 
-  /** A job now, beside the slots; null: there is no such schedule. */
+  /** A job now, beside the occurrences; null: there is no such schedule. */
   async trigger(name: string, newId: () => string): Promise<Triggered | null> {
     if ((await this.#prepared(name)) === null) return null;
     const driver = this.#driver;
@@ -138,7 +138,7 @@ export class Schedules implements ScheduleStore {
       if (row === undefined) return null;
       const now = number(row, "now");
       const current = readSpec(text(row, "spec"), maybeText(row, "edits"));
-      const job = newJob(name, current, newId(), { slot: null, now, by: "hand" });
+      const job = newJob(name, current, newId(), { occurrence: null, now, by: "hand" });
       const [outcome] = yield* insert([job], places, at);
       const { id, status } = outcome as Enqueued;
       yield {
@@ -162,7 +162,7 @@ export class Schedules implements ScheduleStore {
   }
 
   /**
-   * Jobs for slots of the past that have none. Under the schedule's lock, so that a slot that fires at this moment and two
+   * Jobs for occurrences of the past that have none. Under the schedule's lock, so that an occurrence that fires at this moment and two
    * backfills at once still make one job each; the schedule itself goes on as it was.
    */
   async backfill(name: string, range: BackfillRange, newId: () => string): Promise<Backfilled | null> {
@@ -178,39 +178,42 @@ export class Schedules implements ScheduleStore {
       const paused = row["paused_at"] !== null;
       const own = paused ? null : maybeNumber(row, "next_at");
       const to = Math.min(range.to, now, own ?? now);
-      const rows = yield { name: "slotsMade", params: { name, from: range.from, to } };
+      const rows = yield { name: "occurrencesMade", params: { name, from: range.from, to } };
       const waiting = paused ? null : maybeNumber(row, "waiting_at");
-      const made = new Set([...rows.map((slot) => number(slot, "at")), waiting]);
+      const made = new Set([...rows.map((occurrence) => number(occurrence, "at")), waiting]);
       const timing = timingOf(spec, number(row, "anchor_at"));
-      const found = slotsWithout(timing, { ...range, to }, made);
-      if (range.dryRun || found.slots.length === 0)
-        return { ...found, slots: found.slots.map((slot) => ({ at: slot, made: null })) };
+      const found = occurrencesWithout(timing, { ...range, to }, made);
+      if (range.dryRun || found.occurrences.length === 0)
+        return {
+          ...found,
+          occurrences: found.occurrences.map((occurrence) => ({ at: occurrence, made: null })),
+        };
       // Due now, not then: they stand behind what is waiting, and are no backlog of weeks.
-      const jobs = found.slots.map((slot) => ({
-        ...newJob(name, spec, newId(), { slot, now, by: "backfill" }),
+      const jobs = found.occurrences.map((occurrence) => ({
+        ...newJob(name, spec, newId(), { occurrence, now, by: "backfill" }),
         runAt: null,
       }));
       const outcomes = yield* insert(jobs, places, at);
-      const slots = found.slots.map((slot, i) => ({
-        at: slot,
+      const occurrences = found.occurrences.map((occurrence, i) => ({
+        at: occurrence,
         made: { job: jobs[i] as NewJob, ...(outcomes[i] as Enqueued) },
       }));
       yield* remember(
         name,
-        slots
+        occurrences
           .filter(({ made: { status } }) => status !== "duplicate")
           .map((one) => ({ at: one.at, job: one.made.id })),
         now,
       );
-      return { ...found, slots };
+      return { ...found, occurrences };
     });
   }
 
-  /** Slots have their jobs' ids for 30 days; jobs by hand, and those of rarer slots, are among the schedule's `recent`. */
+  /** Occurrences have their jobs' ids for 30 days; jobs by hand, and those of rarer occurrences, are among the schedule's `recent`. */
   async runs(name: string, limit: number): Promise<ScheduleRunRow[] | null> {
     const [schedule] = await this.list(name);
     if (schedule === undefined) return null;
-    const rows = await this.#driver.read({ name: "newestSlots", params: { name, limit } });
+    const rows = await this.#driver.read({ name: "newestOccurrences", params: { name, limit } });
     const made = new Map<string, ScheduleRow["recent"][number]>();
     for (const row of rows) made.set(text(row, "job"), { id: text(row, "job"), at: number(row, "at") });
     for (const one of schedule.recent) if (!made.has(one.id)) made.set(one.id, one);
@@ -221,7 +224,10 @@ export class Schedules implements ScheduleStore {
 
   async #kept(ids: readonly string[]): Promise<ReadonlyMap<string, Row>> {
     if (ids.length === 0) return new Map();
-    const rows = await this.#driver.read({ name: "slotJobs", params: { now: this.#driver.now(), ids } });
+    const rows = await this.#driver.read({
+      name: "occurrenceJobs",
+      params: { now: this.#driver.now(), ids },
+    });
     return new Map(rows.map((row) => [text(row, "id"), row]));
   }
 
@@ -257,7 +263,7 @@ export class Schedules implements ScheduleStore {
   }
 
   /** Does what is due for one schedule. Null: nothing, or another process is at it. */
-  async fire(name: string, newId: () => string): Promise<SlotReport | null> {
+  async fire(name: string, newId: () => string): Promise<OccurrenceReport | null> {
     try {
       if ((await this.#prepared(name)) === null) return null;
     } catch (error) {
@@ -267,28 +273,28 @@ export class Schedules implements ScheduleStore {
     const driver = this.#driver;
     const places = this.#places;
     const at = driver.now();
-    return driver.transaction("fireSchedule", function* (): Script<SlotReport | null> {
+    return driver.transaction("fireSchedule", function* (): Script<OccurrenceReport | null> {
       const [row] = yield { name: "claimSchedule", params: { now: at, name } };
       if (row === undefined) return null;
       const now = number(row, "now");
       let spec: ScheduleSpec;
-      let plan: ReturnType<typeof planSlots>;
+      let plan: ReturnType<typeof planOccurrences>;
       try {
         spec = readSpec(text(row, "spec"), maybeText(row, "edits"));
         const timing = timingOf(spec, number(row, "anchor_at"));
-        plan = planSlots(timing, spec.missed, maybeNumber(row, "next_at"), now);
+        plan = planOccurrences(timing, spec.missed, maybeNumber(row, "next_at"), now);
       } catch (error) {
         const fault = describeFailure(error).message;
         yield { name: "disableSchedule", params: { now: at, name, fault } };
         return { ...nothing, fault };
       }
-      // Changed since it was read, to a line that is not known yet: the next look finds it again.
+      // Changed since it was read, to a job type that is not known yet: the next look finds it again.
       if (!places.knows(placeOf(spec))) return null;
       return yield* act(row, spec, plan, { name, now, at, newId, places });
     });
   }
 
-  /** The schedule's row, with the line that its jobs need made known. */
+  /** The schedule's row, with the job type that its jobs need made known. */
   async #prepared(name: string): Promise<Row | null> {
     const params = { now: this.#driver.now(), name };
     const [row] = await this.#driver.read({ name: "scheduleRows", params });
@@ -312,7 +318,7 @@ export class Schedules implements ScheduleStore {
         return scheduleRow((yield { name: "lockSchedule", params: { now: at, name } })[0] as Row);
       },
     );
-    this.#wake({ kind: "settings" }); // workers time the next slot
+    this.#wake({ kind: "settings" }); // workers time the next occurrence
     return changed;
   }
 
@@ -330,7 +336,7 @@ export class Schedules implements ScheduleStore {
       const [written] = yield find;
       return scheduleRow(written as Row);
     });
-    this.#wake({ kind: "settings" }); // workers time the next slot
+    this.#wake({ kind: "settings" }); // workers time the next occurrence
     return changed;
   }
 }
@@ -348,20 +354,21 @@ interface Env {
 function* act(
   row: Row,
   spec: ScheduleSpec,
-  plan: ReturnType<typeof planSlots>,
+  plan: ReturnType<typeof planOccurrences>,
   env: Env,
-): Script<SlotReport | null> {
+): Script<OccurrenceReport | null> {
   // Also where they do not matter: they do once an operator or the code changes `overlap`.
   const live = yield* liveOf(row);
   const waitingAt = maybeNumber(row, "waiting_at");
   const queued = waitingAt === null ? plan.fire : [waitingAt, ...plan.fire];
   const { fire, waiting } = admitted(spec.overlap, queued, live.length > 0);
   if (fire.length === 0 && waiting === waitingAt && plan.nextAt === maybeNumber(row, "next_at")) return null;
-  const jobs = fire.map((slot) => newJob(env.name, spec, env.newId(), { slot, now: env.now }));
+  const jobs = fire.map((occurrence) => newJob(env.name, spec, env.newId(), { occurrence, now: env.now }));
   const outcomes = jobs.length === 0 ? [] : yield* insert(jobs, env.places, env.at);
-  const fired: FiredSlot[] = [];
+  const fired: FiredOccurrence[] = [];
   for (const [i, { status, id }] of outcomes.entries())
-    if (status !== "duplicate") fired.push({ slot: fire[i] as number, id, status, job: jobs[i] as NewJob });
+    if (status !== "duplicate")
+      fired.push({ occurrence: fire[i] as number, id, status, job: jobs[i] as NewJob });
   const skipped = queued.length - fired.length - (waiting === null ? 0 : 1);
   const advanced = yield {
     name: "advanceSchedule",
@@ -370,12 +377,12 @@ function* act(
       expected: maybeNumber(row, "next_at"),
       nextAt: plan.nextAt,
       waitingAt: waiting,
-      lastRunAt: fired.at(-1)?.slot ?? null,
+      lastRunAt: fired.at(-1)?.occurrence ?? null,
       lastJobId: fired.at(-1)?.id ?? null,
       jobs: jobsText([...live, ...fired.map(({ id }) => id)]),
       recent: recentText(
         row,
-        fired.map(({ id, slot }) => ({ id, at: slot })),
+        fired.map(({ id, occurrence }) => ({ id, at: occurrence })),
       ),
       fired: fired.length,
       skipped,
@@ -384,7 +391,7 @@ function* act(
   };
   yield* remember(
     env.name,
-    fired.map(({ slot, id }) => ({ at: slot, job: id })),
+    fired.map(({ occurrence, id }) => ({ at: occurrence, job: id })),
     env.now,
   );
   // Under the row's lock nobody can have advanced it meanwhile. If somebody has, nothing of this may stand.
@@ -392,25 +399,28 @@ function* act(
   return { fired, skipped, missed: plan.missed, waiting: waiting !== null, fault: null };
 }
 
-/** These slots have their job. */
+/** These occurrences have their job. */
 function* remember(
   name: string,
-  slots: readonly { at: number; job: string }[],
+  occurrences: readonly { at: number; job: string }[],
   madeAt: number,
 ): Script<void> {
-  if (slots.length === 0) return;
-  yield { name: "addSlots", params: { rows: slots.map((slot) => ({ name, ...slot, madeAt })) } };
+  if (occurrences.length === 0) return;
+  yield {
+    name: "addOccurrences",
+    params: { rows: occurrences.map((occurrence) => ({ name, ...occurrence, madeAt })) },
+  };
 }
 
-/** Which slots get a job now, and which one waits until the job before it has ended. */
+/** Which occurrences get a job now, and which one waits until the job before it has ended. */
 function admitted(
   overlap: ScheduleSpec["overlap"],
-  slots: readonly number[],
+  occurrences: readonly number[],
   busy: boolean,
 ): { readonly fire: readonly number[]; readonly waiting: number | null } {
-  if (overlap === "allow") return { fire: slots, waiting: null };
-  const fire = busy ? [] : slots.slice(0, 1);
-  const rest = slots.slice(fire.length);
+  if (overlap === "allow") return { fire: occurrences, waiting: null };
+  const fire = busy ? [] : occurrences.slice(0, 1);
+  const rest = occurrences.slice(fire.length);
   return { fire, waiting: overlap === "queue" ? (rest[0] ?? null) : null };
 }
 
@@ -433,7 +443,7 @@ function placeOf({ queue, job, lane }: ScheduleSpec): PlaceOf {
   return { queue, name: job, lane };
 }
 
-/** Writes what defines a schedule; its next slot is counted anew when the slots have changed, or `afresh`. */
+/** Writes what defines a schedule; its next occurrence is counted anew when the occurrences have changed, or `afresh`. */
 function* change(
   row: Row,
   now: number,
@@ -446,7 +456,7 @@ function* change(
   const anchorAt = before === null || before.everyMs !== spec.everyMs ? now : number(row, "anchor_at");
   // A last run in the future (somebody's clock was wrong) is waited for.
   const from = Math.max(now, maybeNumber(row, "last_run_at") ?? 0);
-  if (retimed && to.afresh !== true) slotToCome(spec, anchorAt, now);
+  if (retimed && to.afresh !== true) occurrenceToCome(spec, anchorAt, now);
   const call = rewritten(row, now, to);
   const { params } = call;
   yield {
@@ -462,11 +472,11 @@ function* change(
 }
 
 /**
- * The next slot of a timing that somebody gives.
+ * The next occurrence of a timing that somebody gives.
  *
  * @throws UsageError BAD_CRON: there is none, its years have passed
  */
-function slotToCome(spec: ScheduleSpec, anchorAt: number, now: number): number {
+function occurrenceToCome(spec: ScheduleSpec, anchorAt: number, now: number): number {
   const at = timingOf(spec, anchorAt).next(now);
   if (at === null) throw passedCron(spec.cron);
   return at;
@@ -522,9 +532,9 @@ function newJob(
   name: string,
   spec: ScheduleSpec,
   id: string,
-  { slot, now, by }: { slot: number | null; now: number; by?: "hand" | "backfill" },
+  { occurrence, now, by }: { occurrence: number | null; now: number; by?: "hand" | "backfill" },
 ): NewJob {
-  const made = { name, at: slot ?? now, ...(by === undefined ? {} : { by }) };
+  const made = { name, at: occurrence ?? now, ...(by === undefined ? {} : { by }) };
   return {
     id,
     name: spec.job,
@@ -532,7 +542,7 @@ function newJob(
     priority: spec.priority,
     input: spec.input,
     delayMs: null,
-    runAt: slot === null ? null : clampInstant(slot + jitterOf(name, slot, spec.jitterMs)),
+    runAt: occurrence === null ? null : clampInstant(occurrence + jitterOf(name, occurrence, spec.jitterMs)),
     maxAttempts: spec.maxAttempts,
     timeoutMs: spec.timeoutMs,
     unique: spec.unique,
@@ -576,7 +586,7 @@ function jobsText(ids: readonly string[]): string {
   return JSON.stringify([...new Set(ids)].slice(-mostJobs));
 }
 
-/** `row`: what is kept of its job. Only what a slot made by itself can be late. */
+/** `row`: what is kept of its job. Only what an occurrence made by itself can be late. */
 function runOf(
   { id, at, by: asked }: ScheduleRow["recent"][number],
   row: Row | undefined,
@@ -584,9 +594,9 @@ function runOf(
 ): ScheduleRunRow {
   if (row === undefined) {
     const unknown = { attempt: null, startedAt: null, endedAt: null, lateMs: null, ranMs: null };
-    return { at, by: asked ?? "slot", jobId: id, state: null, ...unknown };
+    return { at, by: asked ?? "occurrence", jobId: id, state: null, ...unknown };
   }
-  const by = asked ?? extras(row)?.schedule?.by ?? "slot";
+  const by = asked ?? extras(row)?.schedule?.by ?? "occurrence";
   const kept: KeptRun = {
     attempt: number(row, "attempt"),
     crashes: number(row, "crashes"),
@@ -605,7 +615,7 @@ function runOf(
     attempt: kept.attempt,
     startedAt: kept.startedAt,
     endedAt: kept.endedAt,
-    lateMs: by === "slot" ? lateMsOf(at, kept, jitterMs) : null,
+    lateMs: by === "occurrence" ? lateMsOf(at, kept, jitterMs) : null,
     ranMs: ranMsOf(kept),
   };
 }

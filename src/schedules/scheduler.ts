@@ -1,7 +1,7 @@
 /**
- * Fires schedules: every worker times the next slot exactly, and the database lets one of them have it.
+ * Fires schedules: every worker times the next occurrence exactly, and the database lets one of them have it.
  *
- *   look (dueSchedules) ──due──▶ fire each ──▶ look ──nothing due──▶ asleep until min(next slot, a minute)
+ *   look (dueSchedules) ──due──▶ fire each ──▶ look ──nothing due──▶ asleep until min(next occurrence, a minute)
  *     └─────────── more is due ◀───┤
  *                                  └ another process is at it, or the database failed ──▶ look again in about a second
  *
@@ -9,7 +9,7 @@
  * working: only a look that can never succeed ends it. A minute passes at most (5 s where no wake-ups arrive) without a
  * look, whatever was lost on the way: a timer that was never set is how Temporal's schedules stopped silently
  * (temporalio/temporal#11869). Nothing here rejects.
- * Not here: which slots fire (plan.ts), the transaction (schedule-rows.ts).
+ * Not here: which occurrences fire (plan.ts), the transaction (schedule-rows.ts).
  */
 import type { Clock, Timer } from "../clock.ts";
 import type { Emitter } from "../events.ts";
@@ -17,7 +17,7 @@ import type { Enqueued, NewJob } from "../jobs/job.ts";
 import type { Logger } from "../logger.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { Store } from "../storage/store.ts";
-import type { DueSchedules, ScheduleStore, SlotReport } from "./store.ts";
+import type { DueSchedules, ScheduleStore, OccurrenceReport } from "./store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface TickDeps {
@@ -93,7 +93,7 @@ export async function tickOnce(deps: TickDeps): Promise<Tick> {
   return { ...total, left: next.due.length > 0, error, next };
 }
 
-function tell(deps: TickDeps, name: string, report: SlotReport): void {
+function tell(deps: TickDeps, name: string, report: OccurrenceReport): void {
   const { fired, skipped, missed, fault } = report;
   if (fault !== null) {
     deps.log.error({ schedule: name, error: fault }, `schedule ${name} is disabled: ${fault}`);
@@ -106,11 +106,12 @@ function tell(deps: TickDeps, name: string, report: SlotReport): void {
       fired.map(({ id, status }) => ({ id, status })),
     );
   }
-  for (const { slot, id } of fired) deps.events.emit("schedule.fired", { name, slot: new Date(slot), id });
-  if (skipped > 0) deps.events.emit("schedule.skipped", { name, slots: skipped });
+  for (const { occurrence, id } of fired)
+    deps.events.emit("schedule.fired", { name, occurrence: new Date(occurrence), id });
+  if (skipped > 0) deps.events.emit("schedule.skipped", { name, occurrences: skipped });
   if (missed > 0) {
     deps.log.warn({ schedule: name, missed }, `schedule ${name} missed ${missed} occurrences`);
-    deps.events.emit("schedule.missed", { name, slots: missed });
+    deps.events.emit("schedule.missed", { name, occurrences: missed });
   }
 }
 
@@ -126,7 +127,7 @@ const longestSleepMs = 60_000;
 /** Where no wake-up is proven to arrive, a schedule that another process puts is found by looking. */
 const deafSleepMs = 5_000;
 const retryMs = 1_000;
-/** How often a slot that waits for a job's end is looked at, where nobody tells. */
+/** How often an occurrence that waits for a job's end is looked at, where nobody tells. */
 const blockedMs = 5_000;
 const apartMs = 1_000;
 
@@ -141,7 +142,7 @@ export class Scheduler {
   /** The latest tick failed for a reason that nobody knows, and that was told. */
   #failing = false;
   #stopped = false;
-  /** Jobs whose end lets a slot go. A field, so that a busy worker is spared a question for each of its jobs. */
+  /** Jobs whose end lets an occurrence go. A field, so that a busy worker is spared a question for each of its jobs. */
   awaited: ReadonlySet<string> = new Set();
 
   constructor(deps: SchedulerDeps) {

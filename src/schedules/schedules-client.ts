@@ -4,7 +4,7 @@
  * What the code says (`put`) and what an operator says (`edit`, `pause`) are kept apart: an edit survives restarts and
  * every later `put`, until `reset` gives it up.
  * Invariant: everything is checked before anything is written, the job's input against its schema included.
- * Not here: firing (scheduler.ts), slots (cron.ts).
+ * Not here: firing (scheduler.ts), occurrences (cron.ts).
  */
 import type { EnqueueOptions, EnqueueResult } from "../jobs/requests.ts";
 import { shown, StateError, UsageError } from "../errors.ts";
@@ -14,7 +14,7 @@ import { encodeJson } from "../values/json.ts";
 import { checkName } from "../values/name.ts";
 import { checkInteger, checkOptions } from "../values/options.ts";
 import { type Missed, type Overlap, type ScheduleEdits, type ScheduleSpec, timingOf } from "./plan.ts";
-import { countSlots } from "./upcoming.ts";
+import { countOccurrences } from "./upcoming.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import {
   checkEdit,
@@ -57,16 +57,16 @@ export interface ScheduleState {
   readonly fault: string | null;
   /** The options that an operator has changed. */
   readonly edited: readonly string[];
-  /** The next slot; null while it is paused or disabled, or when there is none any more. */
+  /** The next occurrence; null while it is paused or disabled, or when there is none any more. */
   readonly nextAt: Date | null;
-  /** A slot whose job is made as soon as the previous one has ended (`overlap: "queue"`). */
+  /** An occurrence whose job is made as soon as the previous one has ended (`overlap: "queue"`). */
   readonly waitingAt: Date | null;
-  /** The slot of the latest job. */
+  /** The occurrence of the latest job. */
   readonly lastRunAt: Date | null;
   readonly lastJobId: string | null;
-  /** The newest jobs that it made, at most 20, newest last: the slot of each, or when it was triggered. */
+  /** The newest jobs that it made, at most 20, newest last: the occurrence of each, or when it was triggered. */
   readonly recent: readonly { readonly jobId: string; readonly at: Date }[];
-  /** Slots that made a job, that made none because an earlier job had not ended (or its key was taken), and that were missed. */
+  /** Occurrences that made a job, that made none because an earlier job had not ended (or its key was taken), and that were missed. */
   readonly counts: { readonly fired: number; readonly skipped: number; readonly missed: number };
   /** No live worker takes jobs of its kind from its queue; one that is quiet or stops does not count. */
   readonly unserved: boolean;
@@ -90,10 +90,10 @@ export interface ScheduleRunsOptions {
  * const [{ at, state, lateMs, ranMs }] = await hf.schedules.runs("nightly-report", { limit: 1 });
  */
 export interface ScheduleRun {
-  /** When it was due: its slot. Of a run by hand: when somebody asked for it. */
+  /** When it was due: its occurrence. Of a run by hand: when somebody asked for it. */
   readonly at: Date;
-  /** What made it: the slot itself, a backfill of the slot afterwards, or a trigger by hand beside the slots. */
-  readonly by: "slot" | "backfill" | "hand";
+  /** What made it: the occurrence itself, a backfill of the occurrence afterwards, or a trigger by hand beside the occurrences. */
+  readonly by: "occurrence" | "backfill" | "hand";
   readonly jobId: string;
   /** Null, with all that follows: the job is not kept any more. */
   readonly state: JobState | null;
@@ -102,8 +102,8 @@ export interface ScheduleRun {
   readonly startedAt: Date | null;
   readonly endedAt: Date | null;
   /**
-   * From its slot to the start of its first attempt, jitter included. Null where it has not started, where it is not known
-   * (a worker died under it, it slept or was given back: only the latest start is kept), and for what no slot made: a backfill
+   * From its occurrence to the start of its first attempt, jitter included. Null where it has not started, where it is not known
+   * (a worker died under it, it slept or was given back: only the latest start is kept), and for what no occurrence made: a backfill
    * or a run by hand is never late.
    */
   readonly lateMs: number | null;
@@ -142,10 +142,10 @@ export interface ScheduleCalendar {
   readonly pieces: readonly {
     readonly at: Date;
     readonly count: number;
-    /** Those with most slots first. */
+    /** Those with most occurrences first. */
     readonly schedules: readonly { readonly name: string; readonly count: number }[];
   }[];
-  /** There were too many slots to walk through: some counts go on at the rate of those before. */
+  /** There were too many occurrences to walk through: some counts go on at the rate of those before. */
   readonly estimated: boolean;
 }
 
@@ -155,23 +155,23 @@ const mostWalked = 20_000;
 export interface BackfillOptions {
   /** The first instant that counts. */
   readonly from: Date | number;
-  /** Slots before it; default now. */
+  /** Occurrences before it; default now. */
   readonly to?: Date | number | undefined;
   /** At most so many jobs at a time: 1 to 1,000; default 100. */
   readonly limit?: number | undefined;
-  /** Says which slots it would be, and makes nothing. */
+  /** Says which occurrences it would be, and makes nothing. */
   readonly dryRun?: boolean | undefined;
 }
 
 /** What a backfill came to. */
 export interface Backfill {
   /** Oldest first. In a dry run without a job. "duplicate": its job is unique, and another stands for it. */
-  readonly slots: readonly {
+  readonly occurrences: readonly {
     readonly at: Date;
     readonly jobId: string | null;
     readonly status: EnqueueResult["status"] | null;
   }[];
-  /** Slots that were passed over because they have their job. */
+  /** Occurrences that were passed over because they have their job. */
   readonly had: number;
   /** There are more: the same call again goes on. */
   readonly more: boolean;
@@ -187,7 +187,7 @@ export class Schedules {
 
   /**
    * Puts a schedule: adds it, or gives the one of this name what the code says now. What an operator has changed or
-   * paused stays, and so do slots that are due.
+   * paused stays, and so do occurrences that are due.
    *
    * @throws UsageError as `defineSchedule`, and as `enqueue` for its job and input
    * @example
@@ -244,7 +244,7 @@ export class Schedules {
   }
 
   /**
-   * Pauses a schedule, for all processes and across restarts. Slots that pass meanwhile are not missed: there are none.
+   * Pauses a schedule, for all processes and across restarts. Occurrences that pass meanwhile are not missed: there are none.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @example
@@ -255,7 +255,7 @@ export class Schedules {
   }
 
   /**
-   * Lets a paused schedule go on with its next slot from now.
+   * Lets a paused schedule go on with its next occurrence from now.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @example
@@ -289,7 +289,7 @@ export class Schedules {
   }
 
   /**
-   * Gives up what an operator has edited, and a fault; the next slot counts from now.
+   * Gives up what an operator has edited, and a fault; the next occurrence counts from now.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @example
@@ -300,8 +300,8 @@ export class Schedules {
   }
 
   /**
-   * Makes a job now, in the same queue and with the same input as a slot's, also while the schedule is paused.
-   * Its slots and its last run stay as they are.
+   * Makes a job now, in the same queue and with the same input as an occurrence's, also while the schedule is paused.
+   * Its occurrences and its last run stay as they are.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @example
@@ -318,16 +318,16 @@ export class Schedules {
   }
 
   /**
-   * Makes the jobs of slots that passed without one: while nobody was there, before the schedule was, or during a pause.
-   * Each slot gets one job, however often this is called (a slot is remembered for 30 days after its job was made): also
+   * Makes the jobs of occurrences that passed without one: while nobody was there, before the schedule was, or during a pause.
+   * Each occurrence gets one job, however often this is called (an occurrence is remembered for 30 days after its job was made): also
    * those that fired by themselves are left out. The oldest first, at most `limit` (100; up to 1,000) at a time; `more` says
-   * that there are others, and the same call again goes on. `ctx.schedule.at` tells the handler which slot it is for. The jobs
-   * are due now, `overlap` and jitter do not count, and the schedule's own slots go on as they would.
+   * that there are others, and the same call again goes on. `ctx.schedule.at` tells the handler which occurrence it is for. The jobs
+   * are due now, `overlap` and jitter do not count, and the schedule's own occurrences go on as they would.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @throws UsageError BAD_OPTION, BAD_INSTANT
    * @example
-   * const { slots } = await hf.schedules.backfill("nightly-report", { from: new Date("2026-11-01"), dryRun: true });
+   * const { occurrences } = await hf.schedules.backfill("nightly-report", { from: new Date("2026-11-01"), dryRun: true });
    * await hf.schedules.backfill("nightly-report", { from: new Date("2026-11-01"), to: new Date("2026-11-08") });
    */
   async backfill(name: string, options: BackfillOptions): Promise<Backfill> {
@@ -353,14 +353,14 @@ export class Schedules {
     };
     const done = await retry.once(() => store.schedules.backfill(known, range, newId));
     if (done === null) throw notFound(known);
-    const made = done.slots.flatMap(({ made: one }) => one ?? []);
+    const made = done.occurrences.flatMap(({ made: one }) => one ?? []);
     if (made.length > 0)
       committed(
         made.map(({ job }) => job),
         made.map(({ id, status }) => ({ id, status })),
       );
     return {
-      slots: done.slots.map(({ at, made: one }) => ({
+      occurrences: done.occurrences.map(({ at, made: one }) => ({
         at: new Date(at),
         jobId: one?.id ?? null,
         status: one?.status ?? null,
@@ -371,8 +371,8 @@ export class Schedules {
   }
 
   /**
-   * The newest runs of a schedule, newest first: which job each slot got, how late that started, how long it ran, and how
-   * it ended. Slots are remembered for 30 days; of runs by hand, and of rarer slots, those among the newest 20.
+   * The newest runs of a schedule, newest first: which job each occurrence got, how late that started, how long it ran, and how
+   * it ended. Occurrences are remembered for 30 days; of runs by hand, and of rarer occurrences, those among the newest 20.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @throws UsageError BAD_OPTION
@@ -396,7 +396,7 @@ export class Schedules {
   }
 
   /**
-   * The next slots of a schedule, or of one that has not been put yet. At most 1,000; fewer where they end.
+   * The next occurrences of a schedule, or of one that has not been put yet. At most 1,000; fewer where they end.
    *
    * @throws StateError SCHEDULE_NOT_FOUND
    * @example
@@ -409,15 +409,15 @@ export class Schedules {
       ? { timing: schedule.timing, from: null }
       : await this.#timing(schedule);
     const now = from?.now ?? (await this.#deps.retry.repeatable(() => this.#deps.store.now()));
-    const slots = timingOf(timing, from?.anchorAt ?? now);
+    const occurrences = timingOf(timing, from?.anchorAt ?? now);
     const found: Date[] = [];
-    for (let at = slots.next(now); at !== null && found.length < most; at = slots.next(at))
+    for (let at = occurrences.next(now); at !== null && found.length < most; at = occurrences.next(at))
       found.push(new Date(at));
     return found;
   }
 
   /**
-   * How many slots of which schedules lie in each piece of the time to come, for a picture of where they pile up. Paused
+   * How many occurrences of which schedules lie in each piece of the time to come, for a picture of where they pile up. Paused
    * ones have none.
    *
    * @example
@@ -444,7 +444,13 @@ export class Schedules {
     }));
     let estimated = false;
     for (const row of live) {
-      const counted = countSlots(timingOf(row.spec as ScheduleSpec, row.anchorAt), from, stepMs, n, most);
+      const counted = countOccurrences(
+        timingOf(row.spec as ScheduleSpec, row.anchorAt),
+        from,
+        stepMs,
+        n,
+        most,
+      );
       estimated ||= counted.estimated;
       for (const [i, count] of counted.counts.entries()) {
         const piece = pieces[i];
@@ -493,7 +499,7 @@ function notFound(name: string): StateError {
   );
 }
 
-/** What is kept of a schedule: the row of its job without what differs from slot to slot. */
+/** What is kept of a schedule: the row of its job without what differs from occurrence to occurrence. */
 function specOf({ timing }: Schedule, job: NewJob): ScheduleSpec {
   const { queue, priority, input, maxAttempts, timeoutMs, lane, unique, context } = job;
   return {
@@ -550,7 +556,7 @@ function stateOf(row: ScheduleRow, workers: readonly WorkerState[]): ScheduleSta
   };
 }
 
-/** An edit of the slots also writes what it takes away; that is not shown. */
+/** An edit of the occurrences also writes what it takes away; that is not shown. */
 function absent(name: string, spec: ScheduleSpec): boolean {
   return (
     (name === "every" && spec.everyMs === null) ||

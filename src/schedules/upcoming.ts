@@ -1,15 +1,15 @@
 /**
- * What schedules will do: how many slots lie in each piece of the time to come, and what a change of the clocks does to them.
+ * What schedules will do: how many occurrences lie in each piece of the time to come, and what a change of the clocks does to them.
  *
- * Invariants: pure; never walks through more slots than it is told to (a pattern of every second has 86,400 a day), and says
+ * Invariants: pure; never walks through more occurrences than it is told to (a pattern of every second has 86,400 a day), and says
  * when it has estimated the rest.
- * Not here: when slots are (cron.ts).
+ * Not here: when occurrences are (cron.ts).
  */
 import type { Timing } from "./cron.ts";
 import { zoneOf } from "./zone.ts";
 
-/** How many slots lie in each of `buckets` pieces of `stepMs`, beginning at `from`. */
-export function countSlots(
+/** How many occurrences lie in each of `buckets` pieces of `stepMs`, beginning at `from`. */
+export function countOccurrences(
   timing: Timing,
   from: number,
   stepMs: number,
@@ -41,8 +41,8 @@ function estimated(
   return counts.map((count, i) => (i < last ? count : Math.round(perStep)));
 }
 
-/** A slot as the clock of its zone shows it. */
-export interface LocalSlot {
+/** An occurrence as the clock of its zone shows it. */
+export interface LocalOccurrence {
   readonly at: number;
   /** "2026-03-29 03:00:00". */
   readonly local: string;
@@ -53,16 +53,20 @@ export interface LocalSlot {
 }
 
 /**
- * Slots in their zone's own time, with a word where the clocks change. `from`: the instant before the first.
+ * Occurrences in their zone's own time, with a word where the clocks change. `from`: the instant before the first.
  *
  * @example
- * localSlots([Date.UTC(2026, 2, 29, 1)], "Europe/Berlin", Date.UTC(2026, 2, 28));
+ * localOccurrences([Date.UTC(2026, 2, 29, 1)], "Europe/Berlin", Date.UTC(2026, 2, 28));
  */
-export function localSlots(slots: readonly number[], timezone: string, from: number): LocalSlot[] {
+export function localOccurrences(
+  occurrences: readonly number[],
+  timezone: string,
+  from: number,
+): LocalOccurrence[] {
   const zone = zoneOf(timezone, "timezone");
-  return slots.map((at, i) => {
+  return occurrences.map((at, i) => {
     const offset = zone.offsetAt(at);
-    const before = slots[i - 1] ?? from;
+    const before = occurrences[i - 1] ?? from;
     const wall = at + offset;
     const change = zone.changes(before, at).at(-1);
     const ahead = zone.changes(at, at + 4 * hour).find((next) => next.after < next.before);

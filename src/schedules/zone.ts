@@ -73,7 +73,7 @@ function badZone(name: unknown, what: string, cause?: unknown): UsageError {
 class LoadedZone implements Zone {
   readonly name: string;
   readonly #format: Intl.DateTimeFormat;
-  /** Offsets at whole strides, and the change within each stride: asking Intl takes microseconds, and a slot asks often. */
+  /** Offsets at whole strides, and the change within each stride: asking Intl takes microseconds, and an occurrence asks often. */
   readonly #offsets = new Map<number, number>();
   readonly #changes = new Map<number, OffsetChange | null>();
 

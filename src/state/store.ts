@@ -23,7 +23,7 @@ export interface PassRow {
   readonly now: number;
 }
 
-/** What became of a wish to begin a pass. */
+/** What became of a request to begin a pass. */
 export type PassStart =
   | { readonly held: true; readonly heldUntil: number }
   | { readonly held: false; readonly recovery: boolean; readonly run: number };

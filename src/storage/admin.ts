@@ -21,16 +21,16 @@ export interface AdminTable {
   readonly key: readonly string[];
 }
 
-/** What rang for one lane and line and no claim has heard yet (limits/limited-claim.ts). */
-export interface Bell {
-  readonly line: number;
+/** What rang for one lane and job type and no claim has heard yet (limits/limited-claim.ts). */
+export interface LaneWakeup {
+  readonly jobType: number;
   readonly lane: number;
   readonly at: number;
   readonly back: number;
 }
 
 /** Places of a queue's limit that jobs have left and that no claim has counted yet (limits/limited-claim.ts). */
-export interface Refund {
+export interface ReturnedCapacity {
   readonly queue: string;
   readonly n: number;
 }
@@ -59,14 +59,14 @@ export interface Admin {
     rows: readonly PlainRow[],
     note: { readonly key: string; readonly value: string },
   ): Promise<void>;
-  /** All bells, those of one lane and line added up, in their order: the databases keep them in different shapes. */
-  bells(): Promise<readonly Bell[]>;
+  /** All lane wake-ups, those of one lane and job type added up, in their order: the databases keep them in different shapes. */
+  laneWakeups(): Promise<readonly LaneWakeup[]>;
   /** Puts these in place of all others. */
-  setBells(bells: readonly Bell[]): Promise<void>;
-  /** All refunds, those of one queue added up, in their order: Postgres keeps a row for each settle, SQLite one for each queue. */
-  refunds(): Promise<readonly Refund[]>;
+  setLaneWakeups(laneWakeups: readonly LaneWakeup[]): Promise<void>;
+  /** All returned capacity, those of one queue added up, in their order: Postgres keeps a row for each settle, SQLite one for each queue. */
+  returnedCapacity(): Promise<readonly ReturnedCapacity[]>;
   /** Puts these in place of all others. */
-  setRefunds(refunds: readonly Refund[]): Promise<void>;
+  setReturnedCapacity(returnedCapacity: readonly ReturnedCapacity[]): Promise<void>;
   /** After rows came with their own numbers: the database's counters must go on behind them. */
   raiseCounters(token: number): Promise<void>;
   /** The largest token that was ever given. */
@@ -90,9 +90,9 @@ export interface Admin {
 export const MOVED_TO = "move.moved_to";
 /** When that was, in epoch milliseconds. */
 export const MOVED_AT = "move.moved_at";
-/** Copied as what they mean (`bells`, `refunds`), not row by row. */
-export const BELLS = "bell";
-export const REFUNDS = "refund";
+/** Copied as what they mean (`lane wake-ups`, `returned capacity`), not row by row. */
+export const LANE_WAKEUPS = "lane_wakeup";
+export const RETURNED_CAPACITY = "returned_capacity";
 /** These belong to one database and are not copied. */
 export const NOT_COPIED: readonly string[] = ["meta", "migration"];
 /** Names of ours in the catalogue that no migration makes: what `freeze` adds. */

@@ -10,13 +10,13 @@ import type { UserTx } from "./user-tx.ts";
 import type { Wake } from "./wake.ts";
 
 /**
- * Calls of one kind have connections of their own, so that a burst of enqueues cannot delay a settle, nor those who look
- * (viewing.ts) an enqueue.
+ * Calls of one name have connections of their own, so that a burst of enqueues cannot delay a settle, nor those who look
+ * (dashboard-reads.ts) an enqueue.
  */
 export type Lane = "general" | "claim" | "settle" | "view";
 
 /** A notification that another statement takes along. */
-export interface Rider {
+export interface AttachedStatement {
   readonly channel: string;
   readonly message: string;
 }
@@ -54,9 +54,9 @@ export interface Driver {
   listen(onWake: (wake: Wake) => void): () => void;
   readonly listening: boolean;
   /** What the next look is to send along, so that the wake-ups prove that they arrive; null: nothing now. */
-  proof(): Rider | null;
+  proof(): AttachedStatement | null;
   /** The wake-up as something that a statement sends when it commits; null: `notify` is the better way just now. */
-  rider(wake: Wake): Rider | null;
+  attached(wake: Wake): AttachedStatement | null;
   /** Tells other processes. Gathered; never throws. */
   notify(wake: Wake): void;
   /** A statement that tells others when the user's own transaction commits; null: not needed. */

@@ -14,7 +14,7 @@ const kept = (column: string): string =>
   `${column} = case when ${stands} then s.${column} else excluded.${column} end`;
 
 export const stepUpsert = `
-      on conflict (job, name) do update set place = case when ${stands} then coalesce(s.place, excluded.place) else excluded.place end,
+      on conflict (job, name) do update set given_order = case when ${stands} then coalesce(s.given_order, excluded.given_order) else excluded.given_order end,
         ${["state", "attempt", "tries", "ended_at", "undo", "output", "error", "label"].map(kept).join(", ")},
         wake_at = case when ${stands} then s.wake_at
           when excluded.kind in ('sleep', 'signal') then coalesce(s.wake_at, excluded.wake_at) else excluded.wake_at end`;

@@ -11,7 +11,7 @@
  *  - Instants are epoch milliseconds; "now" is the database's clock, or the client's clock when that one is a fake.
  */
 import type { Clock } from "../clock.ts";
-import type { KindStore, NewJobStore } from "../enqueue/store.ts";
+import type { DefinitionStore, NewJobStore } from "../enqueue/store.ts";
 import type { ClaimStore, SessionStore, SettleStore, WorkerStore } from "../lease/store.ts";
 import type {
   BreakerStore,
@@ -47,7 +47,7 @@ export interface SchemaState {
 export interface Store {
   // enqueue/
   readonly newJobs: NewJobStore;
-  readonly kinds: KindStore;
+  readonly definitions: DefinitionStore;
   // lease/
   readonly claims: ClaimStore;
   readonly settles: SettleStore;

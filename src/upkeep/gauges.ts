@@ -20,7 +20,7 @@ export interface SamplerDeps {
 const minuteMs = 60_000;
 /** The queues in which most jobs wait are kept by name; the others are in the sum of all. */
 const mostQueues = 20;
-/** As many limits of each kind are followed. */
+/** As many limits of each name are followed. */
 const mostLimits = 200;
 const measured = [
   "sizeBytes",

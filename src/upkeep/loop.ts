@@ -1,9 +1,9 @@
 /**
- * Runs duties on their periods, in every worker: the database picks one process for each period.
+ * Runs upkeep tasks on their periods, in every worker: the database picks one process for each period.
  *
- * Invariants: a duty that fails is named, and runs again at its next period; one that can never work (the tables
- * are gone, a fault of our own) ends the loop and is named too; no duty overlaps itself; nothing here rejects.
- * Not here: what a duty does (one file each, with a one-shot form).
+ * Invariants: an upkeep task that fails is named, and runs again at its next period; one that can never work (the tables
+ * are gone, a fault of our own) ends the loop and is named too; no upkeep task overlaps itself; nothing here rejects.
+ * Not here: what an upkeep task does (one file each, with a one-shot form).
  */
 import type { Clock, Timer } from "../clock.ts";
 import type { Logger } from "../logger.ts";
@@ -12,7 +12,7 @@ import type { Store } from "../storage/store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 /** Something to be done again and again by one of all processes. */
-export interface Duty {
+export interface UpkeepTask {
   readonly name: string;
   readonly everyMs: number;
   readonly run: () => Promise<unknown>;
@@ -24,13 +24,13 @@ export interface MaintenanceDeps {
   readonly random: () => number;
   readonly log: Logger;
   readonly workerId?: string;
-  /** A duty failed; it will run again. */
-  readonly onError: (error: unknown, duty: string) => void;
-  /** A duty can never work. */
-  readonly onFatal: (error: unknown, duty: string) => void;
+  /** An upkeep task failed; it will run again. */
+  readonly onError: (error: unknown, upkeepTask: string) => void;
+  /** An upkeep task can never work. */
+  readonly onFatal: (error: unknown, upkeepTask: string) => void;
 }
 
-/** Runs duties until it is stopped. */
+/** Runs upkeep tasks until it is stopped. */
 export class Maintenance {
   readonly #deps: MaintenanceDeps;
   readonly #timers = new Map<string, Timer>();
@@ -41,11 +41,11 @@ export class Maintenance {
     this.#deps = deps;
   }
 
-  start(duties: readonly Duty[]): void {
-    for (const duty of duties) this.#arm(duty);
+  start(upkeepTasks: readonly UpkeepTask[]): void {
+    for (const upkeepTask of upkeepTasks) this.#arm(upkeepTask);
   }
 
-  /** Sets no more timers, and waits for the duty that is under way. */
+  /** Sets no more timers, and waits for the upkeep task that is under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
     for (const timer of this.#timers.values()) timer.cancel();
@@ -53,42 +53,43 @@ export class Maintenance {
     await Promise.all(this.#busy);
   }
 
-  #arm(duty: Duty): void {
+  #arm(upkeepTask: UpkeepTask): void {
     if (this.#stopped) return;
     // Spread by a tenth, so that a hundred workers that started together do not ask together for ever.
-    const ms = duty.everyMs * (0.95 + this.#deps.random() / 10);
+    const ms = upkeepTask.everyMs * (0.95 + this.#deps.random() / 10);
     const start = (): void => {
-      const turn: Promise<void> = this.#turn(duty).finally(() => this.#busy.delete(turn));
+      const turn: Promise<void> = this.#turn(upkeepTask).finally(() => this.#busy.delete(turn));
       this.#busy.add(turn);
     };
-    this.#timers.set(duty.name, this.#deps.clock.after(ms, start, { latestMs: Infinity }));
+    this.#timers.set(upkeepTask.name, this.#deps.clock.after(ms, start, { latestMs: Infinity }));
   }
 
-  async #turn(duty: Duty): Promise<void> {
+  async #turn(upkeepTask: UpkeepTask): Promise<void> {
     try {
       // Asked a little short of the period: this process's own timer must not miss the period by a hair every time.
       const { store, workerId = null } = this.#deps;
-      if (await store.upkeep.duty(duty.name, Math.floor(duty.everyMs * 0.9), workerId)) await duty.run();
+      if (await store.upkeep.takeTask(upkeepTask.name, Math.floor(upkeepTask.everyMs * 0.9), workerId))
+        await upkeepTask.run();
     } catch (error) {
-      if (this.#failed(error, duty)) return;
+      if (this.#failed(error, upkeepTask)) return;
     }
-    this.#arm(duty);
+    this.#arm(upkeepTask);
   }
 
   /** True when it is the end. */
-  #failed(error: unknown, duty: Duty): boolean {
+  #failed(error: unknown, upkeepTask: UpkeepTask): boolean {
     const trouble = troubleOf(error);
-    const details = { duty: duty.name, error: describeFailure(error).message };
+    const details = { upkeepTask: upkeepTask.name, error: describeFailure(error).message };
     if (trouble === "passing") {
       this.#deps.log.debug(details, "an upkeep task was delayed: the database is away");
       return false;
     }
-    this.#deps.log.error(details, `the upkeep task ${duty.name} failed`);
+    this.#deps.log.error(details, `the upkeep task ${upkeepTask.name} failed`);
     if (trouble === "unclear") {
-      this.#deps.onError(error, duty.name);
+      this.#deps.onError(error, upkeepTask.name);
       return false;
     }
-    this.#deps.onFatal(error, duty.name);
+    this.#deps.onFatal(error, upkeepTask.name);
     return true;
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { Store } from "../storage/store.ts";
 
-export interface TidierDeps {
+export interface StorageCareDeps {
   readonly store: Pick<Store, "upkeep">;
   /** Says how long a partition's span is. */
   readonly retention: { readonly doneMs: number; readonly deadMs: number };
@@ -17,6 +17,6 @@ export interface TidierDeps {
  * @example
  * await tidyOnce({ store, retention });
  */
-export async function tidyOnce(deps: TidierDeps): Promise<void> {
+export async function tidyOnce(deps: StorageCareDeps): Promise<void> {
   await deps.store.upkeep.tidy(deps.retention);
 }

@@ -1,7 +1,7 @@
 /** The contract of upkeep: periodic tasks that one process does for all. upkeep-rows.ts keeps it for both databases. */
 
 /** Something that one process does for all from time to time. */
-export interface DutyState {
+export interface UpkeepTaskState {
   readonly name: string;
   /** The id of the worker that did it last. */
   readonly by: string | null;
@@ -13,8 +13,8 @@ export interface DutyState {
 /** What an idle worker asks in one read. */
 export interface Over {
   readonly sessions: boolean;
-  readonly flows: boolean;
-  readonly overrides: boolean;
+  readonly workflows: boolean;
+  readonly temporaryLimits: boolean;
   readonly limits: boolean;
   readonly drains: boolean;
 }
@@ -29,11 +29,11 @@ export interface PruneReport {
 
 /** Upkeep. */
 export interface UpkeepStore {
-  /** True for one caller in each period, over all processes: who wins does the duty. `by`: the worker's id. */
-  duty(name: string, everyMs: number, by?: string | null): Promise<boolean>;
-  /** Who did each duty last. */
-  duties(): Promise<DutyState[]>;
-  /** Whether there is something for `takeOver` or `burySessions`, `sweepFlows` or the end of an override, and whether there are limits to follow. */
+  /** True for one caller in each period, over all processes: who wins does the upkeep task. `by`: the worker's id. */
+  takeTask(name: string, everyMs: number, by?: string | null): Promise<boolean>;
+  /** Who did each upkeep task last. */
+  tasks(): Promise<UpkeepTaskState[]>;
+  /** Whether there is something for `takeOver` or `deleteEndedSessions`, `sweepFlows` or the end of a temporary limit, and whether there are limits to follow. */
   over(): Promise<Over>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;

@@ -1,5 +1,5 @@
 /**
- * The duties that every worker takes turns at, with their periods.
+ * The upkeep tasks that every worker takes turns at, with their periods.
  *
  * Not here: taking turns (loop.ts), what each does (a file each). The reaper follows the sessions' ends and not a period
  * (worker/claimer.ts); here it finds what no end of a session tells of: claims that committed after their session was closed.
@@ -8,17 +8,17 @@ import type { Emitter } from "../events.ts";
 import type { Logger } from "../logger.ts";
 import type { Clock } from "../clock.ts";
 import type { EventLogSettings } from "../observe/event-log.ts";
-import { endOverridesOnce } from "../limits/temporary-limits.ts";
+import { revertExpiredLimitsOnce } from "../limits/temporary-limits.ts";
 import type { Store } from "../storage/store.ts";
 import { endDrainsOnce } from "../limits/queue-drainer.ts";
-import { forgetSeriesOnce } from "./series-pruner.ts";
-import type { Duty } from "./loop.ts";
+import { pruneSeriesOnce } from "./series-pruner.ts";
+import type { UpkeepTask } from "./loop.ts";
 import { pruneOnce } from "./job-pruner.ts";
 import { tidyOnce } from "./storage-care.ts";
 import { sampleDatabaseOnce } from "./gauges.ts";
 import { reportUnservedOnce } from "./unserved.ts";
 
-export interface DutiesDeps {
+export interface UpkeepTasksDeps {
   readonly store: Store;
   readonly log: Logger;
   readonly events: Pick<Emitter, "emit">;
@@ -35,11 +35,11 @@ export interface DutiesDeps {
  * What a worker sees to beside its jobs.
  *
  * @example
- * maintenance.start(workerDuties({ store, log, events, clock, retention, reap }));
+ * maintenance.start(workerUpkeepTasks({ store, log, events, clock, retention, reap }));
  */
-export function workerDuties(deps: DutiesDeps): Duty[] {
+export function workerUpkeepTasks(deps: UpkeepTasksDeps): UpkeepTask[] {
   const { store, log, events, retention, clock, reap, eventLog = null, totals = null } = deps;
-  // One duty: an idle worker asks once a minute whose turn it is, not twice.
+  // One upkeep task: an idle worker asks once a minute whose turn it is, not twice.
   const everyMinute = async (): Promise<void> => {
     const { ready } = await reportUnservedOnce({ store, log, events });
     const limits = clock.monotonic() >= unlimitedUntil;
@@ -47,13 +47,13 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
   };
   // Another process may have the next turns: what this one saw counts for a minute.
   let unlimitedUntil = -Infinity;
-  const lookAfter = async (): Promise<void> => {
-    const limits = await lookAfterWhatIsOver({ store, events, reap });
+  const recover = async (): Promise<void> => {
+    const limits = await revertExpired({ store, events, reap });
     unlimitedUntil = limits ? -Infinity : clock.monotonic() + 60_000;
   };
   return [
     { name: "prune", everyMs: 300_000, run: () => pruneOnce({ store, log, retention }) },
-    { name: "forget", everyMs: 3_600_000, run: () => forgetSeriesOnce({ store, eventLog }) },
+    { name: "forget", everyMs: 3_600_000, run: () => pruneSeriesOnce({ store, eventLog }) },
     { name: "tidy", everyMs: 300_000, run: () => tidyOnce({ store, retention }) },
     // A worker whose role may not make tables also takes turns at the two above. Where one may, partitions do not wait for its turn.
     ...(store.upkeep.ownsPartitions
@@ -70,7 +70,7 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
       : []),
     { name: "minute", everyMs: 60_000, run: () => everyMinute() },
     // A dead worker leaves the list within its lease and this, 75 s at the most (F7).
-    { name: "bury", everyMs: 40_000, run: () => lookAfter() },
+    { name: "recovery", everyMs: 40_000, run: () => recover() },
   ];
 }
 
@@ -78,15 +78,15 @@ export function workerDuties(deps: DutiesDeps): Duty[] {
  * What is over: sessions, the news that died with them (ends that somebody waits for, signals), limits for a while, drains.
  * Gives whether there are limits whose use is to be followed.
  */
-async function lookAfterWhatIsOver({
+async function revertExpired({
   store,
   events,
   reap,
-}: Pick<DutiesDeps, "store" | "events" | "reap">): Promise<boolean> {
-  const { sessions, flows, overrides, limits, drains } = await store.upkeep.over();
+}: Pick<UpkeepTasksDeps, "store" | "events" | "reap">): Promise<boolean> {
+  const { sessions, workflows, temporaryLimits, limits, drains } = await store.upkeep.over();
   if (sessions) await reap();
-  if (flows) await store.workflows.sweep();
-  if (overrides) await endOverridesOnce({ store });
+  if (workflows) await store.workflows.sweep();
+  if (temporaryLimits) await revertExpiredLimitsOnce({ store });
   if (drains) await endDrainsOnce({ store, events });
   return limits;
 }

@@ -1,5 +1,5 @@
 /**
- * Warns of ready jobs that nobody will ever run: a misspelt queue, a kind whose worker was not deployed.
+ * Warns of ready jobs that nobody will ever run: a misspelt queue, a name whose worker was not deployed.
  *
  * Invariant: it warns at every tick for as long as it is so; a warning that comes once is a warning that is missed.
  * Not here: who serves what (the store knows from the sessions of living workers).

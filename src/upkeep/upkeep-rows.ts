@@ -1,5 +1,5 @@
 /**
- * Forgetting what has been kept long enough, and who does the duties that one process of a cluster does for all.
+ * Forgetting what has been kept long enough, and who does the upkeep tasks that one process of a cluster does for all.
  *
  * Whole days are dropped where the database has days (Postgres); the rest goes in batches, each its own transaction,
  * with a turn of the event loop in between, so that neither claims nor this process wait for it.
@@ -7,11 +7,11 @@
 import { queueSettings } from "../limits/queue-settings.ts";
 import { setImmediate as turn } from "node:timers/promises";
 import { HIGHEST_ID, idAt } from "../values/id.ts";
-import type { DutyState, PruneReport, Over, UpkeepStore } from "./store.ts";
-import { placeIn } from "../jobs/page-cursor.ts";
+import type { UpkeepTaskState, PruneReport, Over, UpkeepStore } from "./store.ts";
+import { rowKeyIn } from "../jobs/page-cursor.ts";
 import type { Row } from "../storage/catalogue.ts";
 import type { Driver } from "../storage/driver.ts";
-import type { Gates } from "../limits/gates.ts";
+import type { LimitedQueues } from "../limits/limited-queues.ts";
 import { flag, maybeText, number, text } from "../jobs/rows.ts";
 
 const DAY_MS = 86_400_000;
@@ -27,20 +27,20 @@ interface Rule {
 
 export class Upkeep implements UpkeepStore {
   readonly #driver: Driver;
-  readonly #gates: Gates;
+  readonly #limitedQueues: LimitedQueues;
 
-  constructor(driver: Driver, gates: Gates) {
+  constructor(driver: Driver, limitedQueues: LimitedQueues) {
     this.#driver = driver;
-    this.#gates = gates;
+    this.#limitedQueues = limitedQueues;
   }
 
-  async duty(name: string, everyMs: number, by: string | null = null): Promise<boolean> {
+  async takeTask(name: string, everyMs: number, by: string | null = null): Promise<boolean> {
     const params = { now: this.#driver.now(), name, every: everyMs, by };
-    return (await this.#driver.write({ name: "duty", params })).length > 0;
+    return (await this.#driver.write({ name: "takeUpkeepTask", params })).length > 0;
   }
 
-  async duties(): Promise<DutyState[]> {
-    const rows = await this.#driver.read({ name: "duties", params: {} });
+  async tasks(): Promise<UpkeepTaskState[]> {
+    const rows = await this.#driver.read({ name: "upkeepTasks", params: {} });
     return rows.map((row) => ({
       name: text(row, "name"),
       by: maybeText(row, "by"),
@@ -54,8 +54,8 @@ export class Upkeep implements UpkeepStore {
     const row = (await this.#driver.read({ name: "over", params }))[0] as Row;
     return {
       sessions: flag(row, "sessions"),
-      flows: flag(row, "flows"),
-      overrides: flag(row, "overrides"),
+      workflows: flag(row, "workflows"),
+      temporaryLimits: flag(row, "temporary_limits"),
       limits: flag(row, "limits"),
       drains: flag(row, "drains"),
     };
@@ -70,8 +70,8 @@ export class Upkeep implements UpkeepStore {
     // Nothing of ours leaves a held job without its claim; if anything ever does (a hand in the tables, a restored
     // backup), this files it again, and the job is found like any other orphan.
     await this.#driver.write({ name: "refile", params: {} });
-    if (this.#gates.anyLanes)
-      await this.#driver.write({ name: "forgetLanes", params: { now: this.#driver.now() } });
+    if (this.#limitedQueues.anyLanes)
+      await this.#driver.write({ name: "deleteUnusedLanes", params: { now: this.#driver.now() } });
   }
 
   /** How long an ended job is kept at most, whatever its queue; Infinity: for ever. */
@@ -106,9 +106,9 @@ export class Upkeep implements UpkeepStore {
     ];
     const report = { done: 0, dead: 0, cancelled: 0, partitions };
     for (const rule of rules) await this.#apply(rule, batch, report);
-    await this.#forgetBatches(rules, batch);
-    await this.#forgetUsed(batch);
-    await this.#forgetKeys(batch);
+    await this.#deleteBatches(rules, batch);
+    await this.#deleteExpiredIds(batch);
+    await this.#deleteExpiredKeys(batch);
     return report;
   }
 
@@ -116,7 +116,7 @@ export class Upkeep implements UpkeepStore {
    * Unique keys whose time is over: a job that keeps nothing (`keep: false`), or that was pruned before, has left them. Those of jobs that
    * live stay, and are looked at in pages, so that a long backlog of them holds up nobody.
    */
-  async #forgetKeys(batch: number): Promise<void> {
+  async #deleteExpiredKeys(batch: number): Promise<void> {
     let after = { at: 0, scope: "", key: "" };
     for (;;) {
       const now = this.#driver.now();
@@ -127,7 +127,7 @@ export class Upkeep implements UpkeepStore {
         key: text(row, "key"),
         id: text(row, "id"),
       }));
-      if (rows.length > 0) await this.#driver.write({ name: "forgetKeys", params: { now, rows } });
+      if (rows.length > 0) await this.#driver.write({ name: "deleteExpiredKeys", params: { now, rows } });
       const last = found.at(-1);
       if (last === undefined || found.length < batch) return;
       after = { at: number(last, "expires_at"), scope: text(last, "scope"), key: text(last, "key") };
@@ -136,10 +136,10 @@ export class Upkeep implements UpkeepStore {
   }
 
   /** Ids that nobody sends again any more. */
-  async #forgetUsed(batch: number): Promise<void> {
+  async #deleteExpiredIds(batch: number): Promise<void> {
     for (;;) {
       const params = { now: this.#driver.now(), limit: batch };
-      const gone = await this.#driver.write({ name: "forgetUsed", params });
+      const gone = await this.#driver.write({ name: "deleteExpiredIds", params });
       if (gone.length < batch) return;
       await turn();
     }
@@ -149,13 +149,13 @@ export class Upkeep implements UpkeepStore {
    * Batches of which no job is left. Only those that are older than what is kept shortest are looked at: of the others the
    * jobs are there still, as a rule, and each would cost a look every time.
    */
-  async #forgetBatches(rules: readonly Rule[], batch: number): Promise<void> {
+  async #deleteBatches(rules: readonly Rule[], batch: number): Promise<void> {
     const kept = rules.map(({ keepMs }) => keepMs).filter((ms) => ms > 0);
     const before = idAt(
       Math.max(0, this.#driver.clock.now() - (kept.length === 0 ? DAY_MS : Math.min(...kept))),
     );
     for (;;) {
-      const gone = await this.#driver.write({ name: "forgetBatches", params: { before, limit: batch } });
+      const gone = await this.#driver.write({ name: "deleteBatches", params: { before, limit: batch } });
       if (gone.length < batch) return;
       await turn();
     }
@@ -210,7 +210,7 @@ export class Upkeep implements UpkeepStore {
         if (state === "done" || state === "dead" || state === "cancelled") report[state] += 1;
       }
       if (rows.length < batch) return;
-      after = String(placeIn(last));
+      after = String(rowKeyIn(last));
       await turn();
     }
   }

@@ -13,7 +13,7 @@ import type { Store } from "../storage/store.ts";
 import { troubleOf } from "../storage/trouble.ts";
 
 export interface AnnounceDeps {
-  readonly store: Pick<Store, "kinds" | "series" | "sessions">;
+  readonly store: Pick<Store, "definitions" | "series" | "sessions">;
   readonly clock: Clock;
   readonly log: Logger;
   readonly workerId: string;
@@ -43,7 +43,7 @@ export async function registerNames(
     ] as const;
   });
   try {
-    await store.kinds.register(new Map(needs));
+    await store.definitions.register(new Map(needs));
   } catch (error) {
     const again = troubleOf(error) !== "permanent" && !stopping();
     const details = { worker: workerId, tries: tries + 1, error: describeFailure(error).message };

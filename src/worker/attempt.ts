@@ -14,7 +14,7 @@
  * timeouts (ends/deadlines.ts), because a timer and a race of promises cost more than a no-op job.
  *
  * Not here: when an attempt times out or is cancelled (runaways.ts, stops.ts), the ends of handlers that did not simply return
- * (attempt-outcomes.ts, flow-ends.ts), what its outcome makes of the job (jobs/transition.ts).
+ * (attempt-outcomes.ts, workflow-ends.ts), what its outcome makes of the job (jobs/transition.ts).
  */
 import type { Clock } from "../clock.ts";
 import { JobError } from "../errors.ts";
@@ -25,12 +25,12 @@ import type { Outcome } from "../jobs/outcome.ts";
 import { DEFAULT_ATTEMPTS } from "../jobs/transition.ts";
 import { validate } from "../values/input-schema.ts";
 import { decodeJson, encodeJson } from "../values/json.ts";
-import type { MachinePlace } from "../workflows/machine-move.ts";
-import type { FlowRun } from "../workflows/run.ts";
+import type { MachinePosition } from "../workflows/machine-move.ts";
+import type { WorkflowRun } from "../workflows/run.ts";
 import type { SignalDefinition } from "../workflows/signal.ts";
 import { deadOf, outdated, stoppedBy, threw, unfit } from "./ends/attempt-outcomes.ts";
 import { AttemptContext, type ContextDeps } from "./context.ts";
-import { type Ending, endsByCommit, endsOtherwise } from "./ends/flow-ends.ts";
+import { type Ending, endsByCommit, endsOtherwise } from "./ends/workflow-ends.ts";
 import { type MiddlewareChain, runRequest } from "./middleware.ts";
 import { type StopCause, type StoppingReason, StopSignals } from "./ends/stop-causes.ts";
 
@@ -79,14 +79,14 @@ export class Attempt {
   #paused = false;
   /** Null until the handler is called. */
   #ctx: AttemptContext | null = null;
-  /** The run of a flow, once the handler has asked for a step. */
-  flow: FlowRun | null = null;
+  /** The run of a workflow, once the handler has asked for a step. */
+  workflow: WorkflowRun | null = null;
   /** `ctx.commit` was called: the handler's own transaction says whether the job has ended. */
   committed = false;
   /** The error with which `ctx.commit` refused: handlers wrap errors, and a divergence must not become a plain failure. */
   diverged: JobError | null = null;
   /** The step of a machine that it is at, whose retries and time count. */
-  at: MachinePlace | null = null;
+  at: MachinePosition | null = null;
 
   /** The runner's own notes, kept here to spare a map lookup for each job. By the monotonic clock. */
   startedAt = 0;
@@ -179,7 +179,7 @@ export class Attempt {
     if (typeof value === "object" && isDecision(value)) return this.#threw(value);
     if (this.#ended) return this.#endedLate();
     this.#stopIfLate();
-    const otherwise = this.job.begun || this.committed || this.machine || this.flow !== null;
+    const otherwise = this.job.begun || this.committed || this.machine || this.workflow !== null;
     if (otherwise && endsOtherwise(this.#ending(), value)) return;
     // A handler that finished in spite of a cancel or a shutdown has done the work: its result stands.
     // One that finished after its timeout has failed: the promise "fails after its timeout" must not depend on luck.
@@ -209,7 +209,7 @@ export class Attempt {
   #end(outcome: Outcome): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.flow?.stop();
+    this.workflow?.stop();
     this.#deps.onEnd(this, outcome);
   }
 
@@ -219,12 +219,12 @@ export class Attempt {
     if (this.#ended) return this.#endedLate();
     this.#stopIfLate();
     if (this.committed && endsByCommit(this.#ending(), { error })) return;
-    if (this.flow?.undoing === true) {
-      this.flow.finished();
+    if (this.workflow?.undoing === true) {
+      this.workflow.finished();
       return;
     }
     // Still: one that went on and asked for the rest has not diverged.
-    const diverged = (this.flow?.unasked ?? null) === null ? null : this.diverged;
+    const diverged = (this.workflow?.unasked ?? null) === null ? null : this.diverged;
     const cause = this.#cause;
     const asked = this.#stoppingReason !== undefined || cause !== undefined;
     this.#end(threw(error, { cause, asked, diverged, clock: this.#deps.clock }));
@@ -238,11 +238,11 @@ export class Attempt {
     return {
       job: this.job,
       machine: this.machine,
-      flow: this.flow,
+      workflow: this.workflow,
       committed: this.committed,
       stopCause: this.#cause,
       ctx: this.#ctx,
-      deps: this.#deps.context.flow,
+      deps: this.#deps.context.workflow,
       end: (outcome) => this.#end(outcome),
       returned: (value) => this.#returned(value),
       threw: (error) => this.#threw(error),
@@ -250,8 +250,8 @@ export class Attempt {
     };
   }
 
-  /** A flow's run has come to something: it sleeps, was undone, or cannot go on. */
-  endFlow(outcome: Outcome): void {
+  /** A workflow's run has come to something: it sleeps, was undone, or cannot go on. */
+  endWorkflow(outcome: Outcome): void {
     if (this.#ended) return;
     this.#left = true;
     const cause = this.#cause;
@@ -261,28 +261,28 @@ export class Attempt {
       cause !== undefined &&
       cause.kind !== "shutdown" &&
       outcome.kind === "suspended" &&
-      this.flow?.undoing !== true;
+      this.workflow?.undoing !== true;
     this.#end(stopped || cause?.kind === "lost" ? stoppedBy(cause) : outcome);
   }
 
-  /** A write of the flow was refused. */
-  loseFlow(): void {
+  /** A write of the workflow was refused. */
+  loseWorkflow(): void {
     this.stop({ kind: "lost" });
     this.#left = true;
     this.#end({ kind: "lost" });
-    this.flow?.leave();
+    this.workflow?.leave();
   }
 
   /** Ends the attempt without waiting for its handler any longer. True if the handler still ran. */
   abandon(): boolean {
     if (this.#ended) return false;
     const cause = this.#cause;
-    const undoing = this.flow?.undoing === true && cause?.kind !== "lost";
+    const undoing = this.workflow?.undoing === true && cause?.kind !== "lost";
     // A compensation must not be forgotten because it took too long.
     if (undoing || cause === undefined)
       this.#end({ kind: "released", delayMs: undoing ? 1_000 : 0, reason: "abandoned" });
     else this.#end(stoppedBy(cause));
-    this.flow?.leave();
+    this.workflow?.leave();
     return true;
   }
 
@@ -296,7 +296,7 @@ export class Attempt {
     if (this.#ended || (this.#cause !== undefined && cause.kind !== "lost")) return;
     this.#cause = cause;
     this.#signals?.stop(cause);
-    this.flow?.pause();
+    this.workflow?.pause();
   }
 
   /** Aborts `stopping` alone: the handler may finish, or come to an early end. The first reason stands. */
@@ -309,7 +309,7 @@ export class Attempt {
   /** A run stops before its next step, and goes on from there when it is resumed. A job without steps comes to its end. */
   pause(): void {
     this.#paused = true;
-    this.flow?.pause();
+    this.workflow?.pause();
   }
 
   /** Nothing new is to be begun: it was asked to pause, or told to stop. */
@@ -351,7 +351,7 @@ export class Attempt {
   }
 
   /** A machine begins a step: its time and its attempts count from here. */
-  stand(place: MachinePlace): void {
+  stand(place: MachinePosition): void {
     this.at = place;
     const timeoutMs = this.job.timeoutMs ?? this.#definition.timeoutMs;
     if (this.#cause === undefined && this.deadlineAt !== Infinity) {

@@ -7,7 +7,7 @@
  *   └───────────────────────────────────────┘                                 │
  *              │ short                                                        │
  *              ▼                                                              │
- *           looking (peek) ──▶ asleep until min(next due, next session's end, poll)
+ *           looking (checkDue) ──▶ asleep until min(next due, next session's end, poll)
  *              └── a session has ended ──▶ reap ──▶ claiming
  *
  * Invariants: one statement is in flight at a time (docs/decisions/one-claim-in-flight.md), and
@@ -22,7 +22,7 @@ import type { Timer } from "../clock.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { Settlement, Transition } from "../jobs/outcome.ts";
 import type { Settler } from "../lease/settler.ts";
-import type { Tenancy } from "../lease/worker-session.ts";
+import type { WorkerSession } from "../lease/worker-session.ts";
 import type { Store } from "../storage/store.ts";
 import type { ClaimCursor, ClaimScope } from "../jobs/claim-scope.ts";
 import type { Wake } from "../storage/wake.ts";
@@ -39,7 +39,7 @@ export interface ClaimerDeps extends Omit<ClaimFaultsDeps, "claimable"> {
   readonly names: readonly string[];
   readonly order: ClaimScope["order"];
   readonly guards: Readonly<Guards>;
-  readonly session: Pick<Tenancy, "claimable">;
+  readonly session: Pick<WorkerSession, "claimable">;
   readonly live: Pick<LiveSettings, "known" | "looked">;
   readonly overload: Pick<Overload, "isOver">;
   readonly settler: Pick<Settler, "pending">;
@@ -68,11 +68,11 @@ const overloadMs = 250;
 // A worker that has handed a job back for newer code is the first to know when it is due again: it would take it each time.
 const outdatedMs = 100;
 // A worker that gets one job every few milliseconds would otherwise look after each of them.
-const looksApartMs = 100;
+const checksApartMs = 100;
 /** A look that began at the cursor is followed by one at everything, but not sooner. */
-const looksBackMs = 1_000;
+const rescansMs = 1_000;
 /** Where there is always more to claim, a look waits no longer than this: it finds the sessions that have died. */
-const looksLateMs = 1_000;
+const checksLateMs = 1_000;
 
 /** Claims for all queues of a worker. */
 export class Claimer {
@@ -93,7 +93,7 @@ export class Claimer {
   #asked = false;
   #heldBack = false;
   #lookedAt = -Infinity;
-  #lookMs: number | null = null;
+  #checkMs: number | null = null;
   #reapNotBefore = -Infinity;
   /** Queues that the latest look found draining. */
   #draining: readonly string[] = [];
@@ -154,7 +154,7 @@ export class Claimer {
       if (when === "later" || transition.move === "wait") later = true;
     }
     for (const queue of now ?? []) this.#deps.store.wake({ kind: "work", queue, priority: 0 });
-    if (later) this.lookSoon();
+    if (later) this.checkSoon();
   }
 
   /** Fewer outcomes wait to be written. */
@@ -176,13 +176,13 @@ export class Claimer {
   }
 
   /** Something may be due soon: looks, but not more often than makes sense. */
-  lookSoon(): void {
-    this.#want("look", this.#lookedAt + looksApartMs - this.#deps.clock.monotonic());
+  checkSoon(): void {
+    this.#want("look", this.#lookedAt + checksApartMs - this.#deps.clock.monotonic());
   }
 
   /** How long the latest look took: what a read costs from here. */
-  get lookMs(): number | null {
-    return this.#lookMs;
+  get checkMs(): number | null {
+    return this.#checkMs;
   }
 
   /** A new session knows nothing of the old one's places. */
@@ -257,7 +257,7 @@ export class Claimer {
     const now = this.#deps.clock.monotonic();
     const { claim } = this.#wantedAt;
     const look = Math.min(this.#wantedAt.look, this.#wantedAt.poll);
-    if (claim <= now && now < look + looksLateMs) return "claim";
+    if (claim <= now && now < look + checksLateMs) return "claim";
     return look <= now ? "look" : null;
   }
 
@@ -321,7 +321,7 @@ export class Claimer {
     else if (promised) this.#faults.foundNothing();
     if (guard !== null) this.#afterGuarded(guard);
     if (this.#mayHaveMore(queues, jobs)) this.claim();
-    else if (jobs.length === 0) this.lookSoon();
+    else if (jobs.length === 0) this.checkSoon();
     // What was found may have neighbours: a claim by cursor has looked only where the last one got to.
     else if (jobs.length < limit) this.look();
     // All that was asked for: whoever frees a slot asks for more, and a look would only keep that claim waiting.
@@ -352,10 +352,10 @@ export class Claimer {
   }
 
   #tellCursor(): void {
-    if (this.#asked || this.#due.size > 0 || this.#givenBack.size > 0) this.#cursor.barren = false;
+    if (this.#asked || this.#due.size > 0 || this.#givenBack.size > 0) this.#cursor.empty = false;
     goBack(this.#cursor, this.#givenBack);
     for (const part of partsOf(this.#cursor)) {
-      if (this.#asked) part.lookedBackAt = -Infinity;
+      if (this.#asked) part.rescannedAt = -Infinity;
       if (part.unseen === true || this.#due.size === 0) continue;
       const known = new Set([...part.levels.values()].map(({ queue, rank }) => `${queue}\n${rank}`));
       for (const { queue, rank } of this.#due.values())
@@ -390,18 +390,18 @@ export class Claimer {
     for (const pool of pools.values()) if (pool.slots > 0) queues.set(pool.queue, 1);
     const names = guard === null ? this.#deps.names : guard.worthLook(guard.narrow(queues));
     const askedAt = clock.monotonic();
-    const peek = await store.claims.peek({ queues, names, limit: queues.size, order }, this.#cursor);
+    const checkDue = await store.claims.checkDue({ queues, names, limit: queues.size, order }, this.#cursor);
     this.#lookedAt = clock.monotonic();
-    this.#lookMs = this.#lookedAt - askedAt;
-    if (peek.completeInMs === null) this.#want("poll", this.#pollMs());
-    else this.#want("look", Math.max(looksBackMs, peek.completeInMs));
+    this.#checkMs = this.#lookedAt - askedAt;
+    if (checkDue.completeInMs === null) this.#want("poll", this.#pollMs());
+    else this.#want("look", Math.max(rescansMs, checkDue.completeInMs));
     if (guard !== null) this.#afterGuarded(guard);
-    if (peek.expiresAt !== null) await this.#sessionEnds(peek.expiresAt - peek.now);
-    this.#draining = peek.draining;
+    if (checkDue.expiresAt !== null) await this.#sessionEnds(checkDue.expiresAt - checkDue.now);
+    this.#draining = checkDue.draining;
     // Where a job of it is here, its end leads to the next look.
     if (this.#draining.some((queue) => this.#isIdle(queue))) await this.#deps.endDrains();
-    if (peek.dueAt === null) return;
-    const inMs = peek.dueAt - peek.now;
+    if (checkDue.dueAt === null) return;
+    const inMs = checkDue.dueAt - checkDue.now;
     if (inMs > 0) this.#want("claim", inMs + this.#standBackMs);
     else this.#workIsDue();
   }
@@ -430,7 +430,7 @@ export class Claimer {
    */
   #workIsDue(): void {
     // Perhaps of jobs without a lane, of which the latest claims have found none.
-    this.#cursor.barren = false;
+    this.#cursor.empty = false;
     if (claimLimits(this.#deps.pools).size === 0) return; // a free slot asks
     const waitMs = this.#faults.fruitlessWaitMs;
     if (waitMs > 0) return this.#want("look", waitMs);
@@ -485,5 +485,5 @@ function* partsOf(cursor: ClaimCursor): Generator<ClaimCursor> {
 }
 
 function freshCursor(): ClaimCursor {
-  return { levels: new Map(), lookedBackAt: -Infinity };
+  return { levels: new Map(), rescannedAt: -Infinity };
 }

@@ -19,10 +19,10 @@ import { Release, Throttled } from "../jobs/decision.ts";
 import { type JobError, shown, StateError, UsageError } from "../errors.ts";
 import { ProgressWriter } from "./progress.ts";
 import { Advance } from "../workflows/advance.ts";
-import { machinePort, type MachinePlace, type MachinePort } from "../workflows/machine-move.ts";
+import { machinePort, type MachinePosition, type MachinePort } from "../workflows/machine-move.ts";
 import type { StepInfo, StepSettings } from "../workflows/request.ts";
 import { refusalInside } from "../workflows/inside-step.ts";
-import { FlowRun } from "../workflows/run.ts";
+import { WorkflowRun } from "../workflows/run.ts";
 import { dataOf, schemasOf, type SignalDefinition, signalOf, topicOf } from "../workflows/signal.ts";
 import type { StepWriter } from "../workflows/step-writer.ts";
 import type { ClaimedJob, NewJob } from "../jobs/job.ts";
@@ -212,8 +212,8 @@ export type CallOptions = Omit<EnqueueOptions, "tx" | "after" | "onDead"> & {
   readonly name?: string | undefined;
 };
 
-/** What flows need of a worker. */
-export interface FlowDeps {
+/** What workflows need of a worker. */
+export interface WorkflowDeps {
   readonly store: Store;
   readonly writer: StepWriter;
   readonly clock: Clock;
@@ -248,7 +248,7 @@ export interface ContextDeps {
     n: number,
   ) => Promise<{ readonly granted: boolean; readonly retryAfter: number; readonly unknown?: true }>;
   /** Left out where nothing but plain jobs run. */
-  readonly flow?: FlowDeps | undefined;
+  readonly workflow?: WorkflowDeps | undefined;
 }
 
 /** The part of an attempt that its context shows. */
@@ -257,29 +257,29 @@ export interface ContextAttempt {
   readonly maxAttempts: number;
   readonly signal: AbortSignal;
   readonly stopping: AbortSignal;
-  /** Machines have steps of their own, and nothing else of a flow. */
+  /** Machines have steps of their own, and nothing else of a workflow. */
   readonly machine?: boolean;
   /** Where a machine stands. */
-  readonly at?: MachinePlace | null;
+  readonly at?: MachinePosition | null;
   /** Of the definition that runs. */
   readonly version?: number;
   readonly signals?: readonly SignalDefinition[];
-  flow?: FlowRun | null;
+  workflow?: WorkflowRun | null;
   /** `ctx.commit` was called. */
   committed?: boolean;
   /** Its outcome has been told: its handler is not waited for any longer. */
   readonly over?: boolean;
   /** The error with which `ctx.commit` refused, because the history has more than the handler asked for. */
   diverged?: JobError | null;
-  endFlow?(outcome: Outcome): void;
-  loseFlow?(): void;
+  endWorkflow?(outcome: Outcome): void;
+  loseWorkflow?(): void;
   readonly pausing?: boolean;
   /** A machine begins a step. */
-  stand?(place: MachinePlace): void;
+  stand?(rowKey: MachinePosition): void;
 }
 
 /** How an attempt reaches the run of a handler that has asked for nothing. */
-export const flowRun = Symbol("flowRun");
+export const workflowRun = Symbol("workflowRun");
 
 const stepOptions = ["retry", "timeout", "undo", "tx"];
 const maxStepName = 256;
@@ -356,12 +356,12 @@ export class AttemptContext implements JobContext {
   async budget(name: string, n = 1, options?: BudgetWaitOptions): Promise<void> {
     const { wait } = checkOptions(options, ["wait"], "ctx.budget") as BudgetWaitOptions;
     const waitMs = wait === undefined ? 0 : wait === true ? Infinity : durationMs(wait, "wait");
-    const endsAt = waitMs === 0 ? 0 : this.#flowDeps.clock.monotonic() + waitMs;
+    const endsAt = waitMs === 0 ? 0 : this.#workflowDeps.clock.monotonic() + waitMs;
     for (;;) {
       const { granted, retryAfter, unknown } = await this.#deps.budget(name, n);
       if (granted) return;
       const short = new Throttled(retryAfter, shortOf(name, n));
-      const leftMs = waitMs === 0 ? 0 : endsAt - this.#flowDeps.clock.monotonic();
+      const leftMs = waitMs === 0 ? 0 : endsAt - this.#workflowDeps.clock.monotonic();
       if (unknown === true || leftMs <= 0) throw short;
       await this.#pause(Math.min(retryAfter, leftMs), `it waited for the budget "${name}"`);
     }
@@ -372,7 +372,7 @@ export class AttemptContext implements JobContext {
     const { signal, stopping } = this.#attempt;
     try {
       // `stopping` aborts with `signal`, and before it: one of the two is enough to wake.
-      await sleep(this.#flowDeps.clock, ms, stopping);
+      await sleep(this.#workflowDeps.clock, ms, stopping);
     } catch {
       signal.throwIfAborted();
       throw new Release(`${what} when its worker stopped or its queue was paused`);
@@ -404,7 +404,7 @@ export class AttemptContext implements JobContext {
     const own = checkStepName(name);
     if (typeof fn !== "function")
       throw new UsageError("BAD_OPTION", `Step "${own}" needs a function; got ${shown(fn)}.`);
-    return (await this.#flow.step(own, fn, stepSettings(own, options))) as Output;
+    return (await this.#workflow.step(own, fn, stepSettings(own, options))) as Output;
   }
 
   sleep(name: string, until: Duration | Date): Promise<void> {
@@ -416,9 +416,9 @@ export class AttemptContext implements JobContext {
     const what = `The sleep "${own}"`;
     const ms =
       until instanceof Date
-        ? Math.max(0, instantMs(until, what) - this.#flowDeps.clock.now())
+        ? Math.max(0, instantMs(until, what) - this.#workflowDeps.clock.now())
         : durationMs(until, what);
-    await this.#flow.sleep(own, ms);
+    await this.#workflow.sleep(own, ms);
   }
 
   waitFor<Taken>(
@@ -436,7 +436,7 @@ export class AttemptContext implements JobContext {
     const given = checkOptions(options, ["key", "timeout", "name"], "waitFor") as WaitForOptions;
     const timeoutMs = given.timeout === undefined ? null : durationMs(given.timeout, "timeout");
     const own = given.name === undefined ? `signal:${name}` : checkStepName(given.name);
-    const data = await this.#flow.waitFor(own, topicOf(name, given.key), timeoutMs);
+    const data = await this.#workflow.waitFor(own, topicOf(name, given.key), timeoutMs);
     const schema = its ?? schemasOf(name, [this.#attempt])[0];
     if (schema === undefined || data === null) return data as Taken | null;
     return (await dataOf(schema, name, data)) as Taken;
@@ -453,7 +453,7 @@ export class AttemptContext implements JobContext {
           "WAITS_FOR_ITSELF",
           `Step "${own}": job ${this.id} cannot call itself by its own id.`,
         );
-      return this.#flow.call(own, () => this.#child(job, input, given)) as Promise<never>;
+      return this.#workflow.call(own, () => this.#child(job, input, given)) as Promise<never>;
     } catch (error) {
       return harmless(Promise.reject(error));
     }
@@ -470,7 +470,7 @@ export class AttemptContext implements JobContext {
   ): Promise<{ -readonly [I in keyof Values]: Awaited<Values[I]> }> {
     if (!Array.isArray(values))
       throw new UsageError("BAD_OPTION", `all takes an array of promises; got ${shown(values)}.`);
-    return (await this.#flow.all(values)) as { -readonly [I in keyof Values]: Awaited<Values[I]> };
+    return (await this.#workflow.all(values)) as { -readonly [I in keyof Values]: Awaited<Values[I]> };
   }
 
   version(name: string, current: number): Promise<number> {
@@ -480,30 +480,30 @@ export class AttemptContext implements JobContext {
   async #version(name: string, current: number): Promise<number> {
     const own = checkStepName(name);
     checkInteger(current, `The version "${own}"`, { min: 1, max: 1_000_000 });
-    return (await this.#flow.version(`version:${own}`, current)) as number;
+    return (await this.#workflow.version(`version:${own}`, current)) as number;
   }
 
   async commit(tx: object, output?: unknown): Promise<void> {
-    const { store } = this.#flowDeps;
+    const { store } = this.#workflowDeps;
     const { job } = this.#attempt;
     // The step could not be recorded once its job has ended.
     const misuse = refusalInside(job, "ctx.commit");
     if (misuse !== null) throw misuse;
     const text =
       output === undefined ? null : encodeJson(output, "output", this.#deps.maxPayloadBytes, outputCodes);
-    const unasked = this.#attempt.flow?.unasked ?? null;
+    const unasked = this.#attempt.workflow?.unasked ?? null;
     if (unasked !== null) {
       this.#attempt.diverged = unasked;
       throw unasked;
     }
     const known = await store.userTx(tx);
-    const { id, place, token, attempt, crashes, errors, keyed, session, counted } = job;
+    const { id, rowKey, token, attempt, crashes, errors, keyed, session, counted } = job;
     const keep = job.extras?.keep ?? true;
     this.#attempt.committed = true;
     const ended = await store.settles.commit(known, session, {
       move: "end",
       id,
-      place,
+      rowKey,
       token,
       state: "done",
       output: text,
@@ -524,15 +524,15 @@ export class AttemptContext implements JobContext {
     );
   }
 
-  get #flowDeps(): FlowDeps {
-    const { flow } = this.#deps;
-    if (flow !== undefined && this.#attempt.endFlow !== undefined) return flow;
+  get #workflowDeps(): WorkflowDeps {
+    const { workflow } = this.#deps;
+    if (workflow !== undefined && this.#attempt.endWorkflow !== undefined) return workflow;
     throw new StateError("NOT_IN_A_RUN", "Steps, sleeps and waits need a worker that runs the job.");
   }
 
   /** What a machine's run needs of its attempt. */
   get [machinePort](): MachinePort {
-    const { store, writer, clock } = this.#flowDeps;
+    const { store, writer, clock } = this.#workflowDeps;
     const attempt = this.#attempt;
     const patiently = <T>(call: () => Promise<T>): Promise<T> =>
       writer.patiently(call, () => attempt.signal.aborted);
@@ -545,28 +545,28 @@ export class AttemptContext implements JobContext {
       log: withJob(this.#deps.log, attempt.job, this.#deps.workerId),
       monotonic: () => clock.monotonic(),
       patiently,
-      stand: (place) => attempt.stand?.(place),
-      lost: () => attempt.loseFlow?.(),
+      stand: (rowKey) => attempt.stand?.(rowKey),
+      lost: () => attempt.loseWorkflow?.(),
       pausing: () => attempt.pausing === true,
     };
   }
 
   /** The run of this attempt. A machine has none. */
-  get [flowRun](): FlowRun {
-    return this.#flow;
+  get [workflowRun](): WorkflowRun {
+    return this.#workflow;
   }
 
-  get #flow(): FlowRun {
-    const known = this.#attempt.flow;
+  get #workflow(): WorkflowRun {
+    const known = this.#attempt.workflow;
     if (known !== null && known !== undefined) return known;
-    const { store, writer, clock, random, dry } = this.#flowDeps;
+    const { store, writer, clock, random, dry } = this.#workflowDeps;
     const attempt = this.#attempt;
     if (attempt.machine === true)
       throw new UsageError(
         "NOT_IN_A_RUN",
         `Job "${this.name}" is a machine: its definition has its steps. Use a job for ctx.step, ctx.sleep, ctx.waitFor and ctx.call.`,
       );
-    attempt.flow = new FlowRun(attempt.job, {
+    attempt.workflow = new WorkflowRun(attempt.job, {
       store,
       writer,
       clock,
@@ -574,14 +574,14 @@ export class AttemptContext implements JobContext {
       maxBytes: this.#deps.maxPayloadBytes,
       log: () => withJob(this.#deps.log, attempt.job, this.#deps.workerId),
       signal: () => attempt.signal,
-      onEnd: (outcome) => attempt.endFlow?.(outcome),
-      onLost: () => attempt.loseFlow?.(),
+      onEnd: (outcome) => attempt.endWorkflow?.(outcome),
+      onLost: () => attempt.loseWorkflow?.(),
       pausing: () => attempt.pausing === true,
       dry: dry ?? null,
       version: attempt.version ?? 1,
     });
-    if (attempt.over === true) attempt.flow.leave();
-    return attempt.flow;
+    if (attempt.over === true) attempt.workflow.leave();
+    return attempt.workflow;
   }
 
   /** A called job is kept until its caller has its output, whatever its kind says. */
@@ -600,10 +600,10 @@ export class AttemptContext implements JobContext {
 
   #newProgress(): ProgressWriter {
     const attempt = this.#attempt;
-    const { store, flow } = this.#deps;
+    const { store, workflow } = this.#deps;
     // A handler that was told to stop waits for nothing.
     return new ProgressWriter(attempt.job, store.settles, (call) =>
-      flow === undefined ? call() : flow.writer.patiently(call, () => attempt.signal.aborted),
+      workflow === undefined ? call() : workflow.writer.patiently(call, () => attempt.signal.aborted),
     );
   }
 }

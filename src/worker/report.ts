@@ -96,7 +96,7 @@ export class Report {
       const name = outcome.kind === "throttled" ? "job.throttled" : "job.released";
       events.emit(name, { ...about, reason, delayMs });
       if (outcome.kind === "released" && outcome.outdated === true && !this.#outdated.has(job.name)) {
-        this.#outdated.add(job.name); // one line for each kind, however many runs wait for the new workers
+        this.#outdated.add(job.name); // one line for each name, however many runs wait for the new workers
         log.warn({ ...details, reason, delayMs }, "jobs of this name need newer code and are released");
         return;
       }

@@ -260,7 +260,7 @@ export class Runner {
       step: at === null ? null : at.step,
     };
     // Only a job that has run before, or whose handler has asked for a step, can have steps to undo.
-    const mayUndo = job.begun || job.undoing || (attempt !== undefined && attempt.flow !== null);
+    const mayUndo = job.begun || job.undoing || (attempt !== undefined && attempt.workflow !== null);
     if (transition.move === "end" && mayUndo) this.#asks.settle(settlement, attempt, policy, env);
     else settler.push(settlement);
   }

@@ -19,7 +19,7 @@ import type { Settlement } from "../jobs/outcome.ts";
 import { HeldJobs, reconcile, unknownTokens } from "../lease/reconciler.ts";
 import { reapOnce } from "../lease/reaper.ts";
 import { Settler } from "../lease/settler.ts";
-import { Tenancy } from "../lease/worker-session.ts";
+import { WorkerSession } from "../lease/worker-session.ts";
 import { endDrainsOnce } from "../limits/queue-drainer.ts";
 import type { Logger } from "../logger.ts";
 import type { EventLogSettings } from "../observe/event-log.ts";
@@ -113,7 +113,7 @@ export class Parts {
   readonly runner: Runner;
   readonly stops: Stops;
   readonly settler: Settler;
-  readonly session: Tenancy;
+  readonly session: WorkerSession;
   readonly maintenance: Maintenance;
   readonly scheduler: Scheduler | null;
   readonly live: LiveSettings;
@@ -256,7 +256,7 @@ export class Parts {
   /** Everything that was claimed and is not known to be settled or lost. */
   #known(): HeldJobs {
     const known = new HeldJobs(this.stops.holding());
-    for (const { token, place } of this.settler.holding()) known.add(token, place);
+    for (const { token, rowKey } of this.settler.holding()) known.add(token, rowKey);
     return known;
   }
 
@@ -329,7 +329,7 @@ export class Parts {
     const { store, clock, random, log, events, workerId } = this.#deps;
     const { middleware, enqueueFor, budget, maxPayloadBytes, hostId, keepLog = null } = this.#deps;
     const writer = new StepWriter(store.workflows, clock, log);
-    const flow = { store, clock, random, writer };
+    const workflow = { store, clock, random, writer };
     return new Runner({
       clock,
       random,
@@ -344,7 +344,7 @@ export class Parts {
         middleware,
         maxOutputBytes: maxPayloadBytes,
         clock,
-        context: { store, log, keepLog, workerId, hostId, maxPayloadBytes, enqueueFor, budget, flow },
+        context: { store, log, keepLog, workerId, hostId, maxPayloadBytes, enqueueFor, budget, workflow },
       },
       asks: {
         store,
@@ -379,11 +379,11 @@ export class Parts {
     });
   }
 
-  #makeSession(): Tenancy {
+  #makeSession(): WorkerSession {
     const { store, clock, random, log, host, pid, version, events, workerId, runtime = null } = this.#deps;
     const { name, queues, leaseMs, beatMs, maxBlockMs, release } = this.#settings;
     const { fail, retire } = this.#life;
-    return new Tenancy({
+    return new WorkerSession({
       store,
       clock,
       random,
@@ -412,7 +412,7 @@ export class Parts {
       },
       onSecured: () => this.claimer.claim(),
       onLost: (session, why) => this.#sessionLost(session, why),
-      onWishes: (wishes) => {
+      onRequests: (wishes) => {
         for (const { id, token, pause, reason } of wishes) {
           if (pause) this.stops.pause(id, token);
           else this.stops.cancel(id, reason, token);
@@ -460,7 +460,7 @@ export class Parts {
       workerId,
       versionOf: (name) => this.#definitions.get(name)?.version ?? 1,
       loopDelay: () => this.loopDelay.p99(),
-      lookMs: () => this.claimer.lookMs,
+      checkMs: () => this.claimer.checkMs,
       running: () => this.runner.running.size,
       slots: () => [...this.pools.values()].reduce((sum, pool) => sum + pool.slots, 0),
     });
@@ -474,8 +474,9 @@ export class Parts {
       random,
       log,
       workerId,
-      onError: (error, duty) => events.emit("error", { error, during: `the duty ${duty}` }),
-      onFatal: (error, duty) => this.#life.fail(error, `the duty ${duty}`),
+      onError: (error, upkeepTask) =>
+        events.emit("error", { error, during: `the upkeep task ${upkeepTask}` }),
+      onFatal: (error, upkeepTask) => this.#life.fail(error, `the upkeep task ${upkeepTask}`),
     });
   }
 

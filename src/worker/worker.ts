@@ -18,7 +18,7 @@ import { StateError } from "../errors.ts";
 import { describeFailure } from "../jobs/failure.ts";
 import type { AnyJob } from "../jobs/define-job.ts";
 import type { Cell } from "../observe/cells.ts";
-import { workerDuties } from "../upkeep/tasks.ts";
+import { workerUpkeepTasks } from "../upkeep/tasks.ts";
 import { type Duration, durationMs } from "../values/duration.ts";
 import { checkOptions } from "../values/options.ts";
 import { announceAgain, type AnnounceDeps, markRelease, putSchedules, registerNames } from "./announce.ts";
@@ -211,9 +211,9 @@ export class Worker {
     const { log, events } = this.#deps;
     const { session, scheduler, maintenance, recorder, claimer } = this.#parts;
     if (!this.#listen()) return;
-    const kinds = [...this.#definitions.keys()];
+    const names = [...this.#definitions.keys()];
     log.info(
-      { worker: this.id, name: this.name, queues: Object.fromEntries(this.#settings.queues), kinds },
+      { worker: this.id, name: this.name, queues: Object.fromEntries(this.#settings.queues), names },
       `worker ${this.name} starts`,
     );
     await session.open();
@@ -223,7 +223,7 @@ export class Worker {
     if (!(await putSchedules(announcing, this.#settings.schedules ?? []))) return;
     // Before the first claim: it is put off for as long as the process is overloaded or claims fail, and schedules and upkeep need neither.
     scheduler?.look();
-    maintenance.start(workerDuties({ ...this.#deps, reap: () => this.#parts.reap() }));
+    maintenance.start(workerUpkeepTasks({ ...this.#deps, reap: () => this.#parts.reap() }));
     recorder?.start();
     // Not until nothing is left to claim: beside a backlog that may take hours.
     await claimer.once();

@@ -8,7 +8,7 @@
 import { shown, UsageError } from "../errors.ts";
 import type { Retry } from "../storage/retry-calls.ts";
 import type { Store } from "../storage/store.ts";
-import type { DutyState } from "../upkeep/store.ts";
+import type { UpkeepTaskState } from "../upkeep/store.ts";
 import type { WorkerState } from "../lease/store.ts";
 
 /** What `hf.workers` needs of the client. */
@@ -93,11 +93,11 @@ export class Workers {
    * it is done next. There is no leader: whoever asks first does it.
    *
    * @example
-   * for (const { name, by, doneAt } of await hf.workers.duties()) console.log(name, by, doneAt);
+   * for (const { name, by, doneAt } of await hf.workers.upkeep()) console.log(name, by, doneAt);
    */
-  async duties(): Promise<DutyState[]> {
+  async upkeep(): Promise<UpkeepTaskState[]> {
     this.#deps.checkOpen();
-    return this.#deps.retry.repeatable(() => this.#deps.store.upkeep.duties());
+    return this.#deps.retry.repeatable(() => this.#deps.store.upkeep.tasks());
   }
 
   async #matching(which: unknown, what: string): Promise<WorkerState[]> {

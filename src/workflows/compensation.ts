@@ -161,7 +161,7 @@ export class Undo {
         token,
         name: `undo:${step.name}`,
         seq,
-        place: null,
+        givenOrder: null,
         kind: "undo",
         attempt,
         undo: false,

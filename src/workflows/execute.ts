@@ -46,7 +46,7 @@ export interface DoerRun {
   /** Nothing more is wanted. */
   readonly over: boolean;
   /** The next place in the order in which things are given. */
-  place(): number;
+  givenOrder(): number;
   /** The result is on disk: to be given in its turn. */
   hand(ask: Ask, settle: () => void): void;
   /** It is under way by itself: until an instant, or until somebody answers. */
@@ -102,7 +102,7 @@ export class Doer {
         case "version": {
           const { current } = ask.doing;
           const output = String(current);
-          const done = { state: "done", output, tries: 1, place: this.#run.place() } as const;
+          const done = { state: "done", output, tries: 1, givenOrder: this.#run.givenOrder() } as const;
           if ((await this.write(ask, done)) !== null) this.#run.hand(ask, () => ask.resolve(current));
           return;
         }
@@ -119,7 +119,7 @@ export class Doer {
       state: "failed",
       tries: 1,
       error: JSON.stringify(describeFailure(error)),
-      place: this.#run.place(),
+      givenOrder: this.#run.givenOrder(),
     } as const;
     try {
       if ((await this.write(ask, failed)) !== null) this.#run.hand(ask, () => this.#run.fail(ask, error));
@@ -149,7 +149,7 @@ export class Doer {
         tookMs,
         undo,
         label,
-        place: this.#run.place(),
+        givenOrder: this.#run.givenOrder(),
       } as const;
       if (undo) this.undoable = true;
       if ((await this.write(ask, done, settings.tx)) !== null) this.#run.hand(ask, () => ask.resolve(value));
@@ -173,7 +173,7 @@ export class Doer {
         tookMs,
         error: kept,
         label,
-        place: null,
+        givenOrder: null,
         wakeInMs: Math.round(delayMs),
       } as const;
       const written = await this.write(ask, retry);
@@ -191,7 +191,7 @@ export class Doer {
       tookMs,
       error: kept,
       label,
-      place: this.#run.place(),
+      givenOrder: this.#run.givenOrder(),
     } as const;
     if ((await this.write(ask, failed)) === null) return;
     this.#run.hand(ask, () => this.#run.fail(ask, stepError(ask.name, failure, error)));
@@ -240,24 +240,24 @@ export class Doer {
   async #doSleep(ask: Ask, ms: number): Promise<void> {
     if (ms === 0) {
       // Written like a step: what is given and not remembered would have no place when the run is led through its history.
-      const done = { state: "done", output: null, tries: 1, place: this.#run.place() } as const;
+      const done = { state: "done", output: null, tries: 1, givenOrder: this.#run.givenOrder() } as const;
       if ((await this.write(ask, done)) !== null) this.#run.hand(ask, () => ask.resolve(undefined));
       return;
     }
-    const written = await this.write(ask, { state: "open", tries: 0, place: null, wakeInMs: ms });
+    const written = await this.write(ask, { state: "open", tries: 0, givenOrder: null, wakeInMs: ms });
     if (written !== null) this.#run.waits(ask, written.wakeAt);
   }
 
   async #doWait(ask: Ask, topic: string, timeoutMs: number | null): Promise<void> {
     const { id, token, session, attempt } = this.#job;
-    const place = this.#run.place();
+    const givenOrder = this.#run.givenOrder();
     const taken = await this.persist(() =>
       this.#deps.store.workflows.takeSignal(session, {
         id,
         token,
         name: ask.name,
         seq: ask.seq,
-        place,
+        givenOrder,
         attempt,
         fails: ask.fails,
         given: ask.given,
@@ -312,7 +312,7 @@ export class Doer {
     change: {
       readonly state: "open" | "done" | "failed";
       readonly tries: number;
-      readonly place: number | null;
+      readonly givenOrder: number | null;
       readonly output?: string | null;
       readonly error?: string | null;
       readonly label?: string | null;

@@ -27,7 +27,7 @@ export interface StepEntry {
   /** How many results the run had been given when it asked for this: steps with the same count were asked for together. */
   readonly given: number;
   /** Its place among those results; null: it is not over, or nothing else was under way when it was. */
-  readonly place: number | null;
+  readonly givenOrder: number | null;
   readonly name: string;
   readonly kind: StepKind;
   readonly state: StepState;
@@ -163,7 +163,7 @@ function stepEntry(step: StepRecord, job: Job): StepEntry {
   return {
     seq: step.seq,
     given: step.given,
-    place: step.place,
+    givenOrder: step.givenOrder,
     name: step.kind === "machine" ? (step.label ?? step.name) : step.name,
     kind: step.kind,
     state,

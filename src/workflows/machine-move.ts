@@ -13,7 +13,7 @@ import type { Store } from "../storage/store.ts";
 export const moveBrand: unique symbol = Symbol.for("holdfast.move") as never;
 
 /** Where an attempt of a machine stands, for whoever settles it. */
-export interface MachinePlace {
+export interface MachinePosition {
   readonly step: string;
   readonly attempt: number;
   readonly crashes: number;
@@ -50,7 +50,7 @@ export interface MachinePort {
   readonly monotonic: () => number;
   readonly patiently: <T>(call: () => Promise<T>) => Promise<T>;
   /** Tells whose retries count now; the timeout starts anew. */
-  readonly stand: (place: MachinePlace) => void;
+  readonly stand: (place: MachinePosition) => void;
   readonly lost: () => void;
   /** It was asked to stop before its next step. */
   readonly pausing: () => boolean;

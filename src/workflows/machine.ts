@@ -25,7 +25,7 @@ import { validate, isStandardSchema, type StandardSchemaV1 } from "../values/inp
 import {
   isMove,
   moveBrand,
-  type MachinePlace,
+  type MachinePosition,
   machinePort,
   type MachinePort,
   type Moved,
@@ -169,7 +169,7 @@ const optionNames = [
 ];
 
 interface CheckedStep {
-  readonly policy: MachinePlace["policy"];
+  readonly policy: MachinePosition["policy"];
   readonly data: StandardSchemaV1 | null;
   readonly run: (data: unknown, ctx: MachineContext) => unknown;
 }

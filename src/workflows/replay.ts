@@ -12,7 +12,7 @@
 import { JobError } from "../errors.ts";
 import type { ClaimedJob } from "../jobs/job.ts";
 import type { StepRecord } from "./store.ts";
-import { type Ask, shownKind } from "./request.ts";
+import { type Ask, shownName } from "./request.ts";
 
 /** How many steps an error names. */
 const mostShown = 5;
@@ -55,10 +55,10 @@ export class Replay {
       if (record.undo && record.state === "done") undoable = true;
       if (this.#again(record)) continue;
       required.push(record);
-      if (record.place !== null) given.push(record);
+      if (record.givenOrder !== null) given.push(record);
     }
     this.required = required;
-    this.given = given.sort((a, b) => (a.place ?? 0) - (b.place ?? 0));
+    this.given = given.sort((a, b) => (a.givenOrder ?? 0) - (b.givenOrder ?? 0));
     this.undoable = undoable;
   }
 
@@ -72,8 +72,8 @@ export class Replay {
   }
 
   /** The place that the next new thing gets. */
-  get freePlace(): number {
-    return (this.given.at(-1)?.place ?? -1) + 1;
+  get nextGivenOrder(): number {
+    return (this.given.at(-1)?.givenOrder ?? -1) + 1;
   }
 
   /** Whether the run had come further than this number before: something was given or asked for after it. */
@@ -99,9 +99,9 @@ export class Replay {
     const past = record.wakeAt !== null && record.wakeAt <= this.#job.startedAt;
     switch (record.state) {
       case "done":
-        return record.place === null ? "met" : "held";
+        return record.givenOrder === null ? "met" : "held";
       case "failed":
-        return this.#again(record) || record.place !== null ? "held" : "met";
+        return this.#again(record) || record.givenOrder !== null ? "held" : "met";
       case "open":
         if (doing.kind === "sleep") return past ? "met" : "waits";
         if (doing.kind === "step") return past ? "held" : "waits";
@@ -111,9 +111,9 @@ export class Replay {
 
   /** The handler asks for something else than it did. */
   diverged(ask: Ask, record: StepRecord | null): JobError {
-    const asked = `${shownKind(ask.doing.kind)} "${ask.name}"`;
+    const asked = `${shownName(ask.doing.kind)} "${ask.name}"`;
     const has =
-      record === null ? "nothing" : `${shownKind(record.kind)} "${record.name}" (number ${record.seq + 1})`;
+      record === null ? "nothing" : `${shownName(record.kind)} "${record.name}" (number ${record.seq + 1})`;
     return this.divergence(
       ask.name,
       `as number ${ask.seq + 1} the code asks for ${asked}, but the history has ${has}`,
@@ -129,7 +129,7 @@ export class Replay {
       );
     const [first] = records;
     if (first === undefined) return null;
-    const shown = records.slice(0, mostShown).map(({ kind, name }) => `${shownKind(kind)} "${name}"`);
+    const shown = records.slice(0, mostShown).map(({ kind, name }) => `${shownName(kind)} "${name}"`);
     if (records.length > mostShown) shown.push(`${records.length - mostShown} more`);
     const last = shown.pop();
     const all = shown.length === 0 ? last : `${shown.join(", ")} and ${last}`;

@@ -99,6 +99,6 @@ export function waitOf(open: readonly Ask[]): Wait {
 }
 
 /** A kind, as errors name it. */
-export function shownKind(kind: StepKind): string {
+export function shownName(kind: StepKind): string {
   return kind === "signal" ? "the wait" : `the ${kind}`;
 }

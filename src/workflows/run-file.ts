@@ -10,7 +10,7 @@
 import { UsageError } from "../errors.ts";
 import type { JobExtras } from "../jobs/job.ts";
 import type { Store } from "../storage/store.ts";
-import type { LiveFlow, StepRecord } from "./store.ts";
+import type { LiveWorkflow, StepRecord } from "./store.ts";
 
 /** What stands in a file. */
 export interface RunFile {
@@ -20,7 +20,7 @@ export interface RunFile {
   readonly takenAt: number;
   /** Secrets were taken out: a handler that looks at them may go another way than the run did. */
   readonly redacted: boolean;
-  readonly run: LiveFlow;
+  readonly run: LiveWorkflow;
   readonly steps: readonly StepRecord[];
 }
 
@@ -77,7 +77,7 @@ export function readRunFile(text: string, name: string): RunFile {
   if (typeof file !== "object" || file === null || file.format !== "holdfast-run")
     throw refuse(`its "format" is not "holdfast-run"`);
   if (file.version !== 1) throw refuse("its format is newer than this version of Holdfast");
-  const run = file.run as Partial<Record<keyof LiveFlow, unknown>> | null;
+  const run = file.run as Partial<Record<keyof LiveWorkflow, unknown>> | null;
   if (
     typeof run !== "object" ||
     run === null ||

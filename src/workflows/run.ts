@@ -1,5 +1,5 @@
 /**
- * One run of a flow: what it has done is remembered, so that after a crash, a sleep or a deploy it goes on where it was.
+ * One run of a workflow: what it has done is remembered, so that after a crash, a sleep or a deploy it goes on where it was.
  *
  *   the handler asks ─▶ is it in the history? ─ yes ─▶ given from there, in the order in which it was given before
  *                                             └ no ──▶ held until the history has been given, then done and written
@@ -30,7 +30,7 @@ import {
   type Ask,
   type Doing,
   newAsk,
-  shownKind,
+  shownName,
   type StepInfo,
   type StepSettings,
   waitOf,
@@ -70,8 +70,8 @@ const calls: Readonly<Record<Doing["kind"], string>> = {
   version: "ctx.version",
 };
 
-/** A run. Made at the first flow call of an attempt. */
-export class FlowRun {
+/** A run. Made at the first workflow call of an attempt. */
+export class WorkflowRun {
   readonly #job: ClaimedJob;
   readonly #deps: RunDeps;
   readonly #doer: Doer;
@@ -83,7 +83,7 @@ export class FlowRun {
   /** Null until the history has been read. */
   #past: Replay | null = null;
   #seq = 0;
-  #place = 0;
+  #givenOrder = 0;
   /** Failures given so far. */
   #fails = 0;
   /** Results given so far, failures among them. */
@@ -111,7 +111,7 @@ export class FlowRun {
       get over() {
         return isOver();
       },
-      place: () => this.#place++,
+      givenOrder: () => this.#givenOrder++,
       hand: (ask, settle) => this.#hand(ask, settle),
       waits: (ask, wakeAt, change) => this.#waits(ask, wakeAt, change),
       fail: (ask, error) => this.#fail(ask, error),
@@ -276,7 +276,7 @@ export class FlowRun {
       this.#job,
       begun ? await this.#doer.persist(() => store.workflows.steps(id)) : [],
     );
-    this.#place = past.freePlace;
+    this.#givenOrder = past.nextGivenOrder;
     this.#doer.undoable = past.undoable;
     if (past.undoMarker !== null) this.#undo = this.#undoOf(past, past.undoMarker);
     this.#past = past;
@@ -424,7 +424,7 @@ export class FlowRun {
       undo: false,
       tookMs: 0,
       wakeInMs: null,
-      place: this.#place++,
+      givenOrder: this.#givenOrder++,
     });
     kept.then(
       (written) => {
@@ -539,7 +539,7 @@ export class FlowRun {
         this.#stopWith(
           past.divergence(
             next.name,
-            `the history has ${shownKind(next.kind)} "${next.name}" next, but the code waits for ${asked}`,
+            `the history has ${shownName(next.kind)} "${next.name}" next, but the code waits for ${asked}`,
           ),
         );
       },

@@ -82,8 +82,8 @@ export function signalOf(signal: unknown): Pick<SignalDefinition, "name" | "data
 type Declaring = Iterable<{ readonly signals?: readonly SignalDefinition[] }>;
 
 /** The schemas under which these kinds declare a signal. */
-export function schemasOf(name: string, kinds: Declaring): StandardSchemaV1[] {
-  const schemas = [...kinds].flatMap(({ signals = [] }) =>
+export function schemasOf(name: string, definitions: Declaring): StandardSchemaV1[] {
+  const schemas = [...definitions].flatMap(({ signals = [] }) =>
     signals.flatMap((one) => (one.name === name && one.data !== null ? [one.data] : [])),
   );
   return [...new Set(schemas)];
@@ -95,8 +95,8 @@ export function schemasOf(name: string, kinds: Declaring): StandardSchemaV1[] {
  *
  * @throws UsageError SIGNAL_INVALID with what the first of them says
  */
-export async function checkDeclared(name: string, data: unknown, kinds: Declaring): Promise<void> {
-  const [first, ...others] = schemasOf(name, kinds);
+export async function checkDeclared(name: string, data: unknown, definitions: Declaring): Promise<void> {
+  const [first, ...others] = schemasOf(name, definitions);
   if (first === undefined) return;
   try {
     await dataOf(first, name, data);

@@ -1,5 +1,5 @@
 /**
- * What goes wrong in a flow: how a failure is thrown into the handler, live and again from the history, and what kind it is.
+ * What goes wrong in a workflow: how a failure is thrown into the handler, live and again from the history, and what kind it is.
  *
  * Invariant: the handler meets the same class, code and message in both lives of a run.
  */

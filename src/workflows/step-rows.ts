@@ -1,5 +1,5 @@
 /**
- * What flows write and read: steps, signals, calls; and runs that go to sleep.
+ * What workflows write and read: steps, signals, calls; and runs that go to sleep.
  *
  * Every write of a run names its fence. Two that could miss each other (a signal and the run that goes to sleep over it,
  * the end of a child and the parent that goes to sleep over it) meet on a lock: the topic's, or the parent's row, which
@@ -15,7 +15,7 @@ import type {
   Dependency,
   DependencyPolicy,
   ForkOutcome,
-  LiveFlow,
+  LiveWorkflow,
   MachineMove,
   SignalTaken,
   SignalWait,
@@ -27,8 +27,8 @@ import type {
 import type { UserTx } from "../storage/user-tx.ts";
 import type { Transition } from "../jobs/outcome.ts";
 import type { Call, Row, RowList, Script } from "../storage/catalogue.ts";
-import { type Ended, resolveScript, ringLanes } from "../enqueue/dependency-rows.ts";
-import { cursorFor, placeIn } from "../jobs/page-cursor.ts";
+import { type Ended, resolveScript, wakeLanes } from "../enqueue/dependency-rows.ts";
+import { cursorFor, rowKeyIn } from "../jobs/page-cursor.ts";
 import type { Driver } from "../storage/driver.ts";
 import type { JobPlaces, PlacedJob } from "../enqueue/placed-jobs.ts";
 import { enqueueScript } from "../enqueue/unique-keys.ts";
@@ -44,7 +44,7 @@ const sweepPage = 500;
 const mostSweeps = 20;
 
 /** The services of the store that workflows need besides their rows. */
-export interface FlowDeps {
+export interface WorkflowDeps {
   readonly driver: Driver;
   readonly clock: Clock;
   readonly places: JobPlaces;
@@ -52,13 +52,13 @@ export interface FlowDeps {
   readonly woke: () => void;
 }
 
-export class Flows implements WorkflowStore {
+export class Workflows implements WorkflowStore {
   readonly #driver: Driver;
   readonly #clock: Clock;
   readonly #places: JobPlaces;
-  readonly #woke: FlowDeps["woke"];
+  readonly #woke: WorkflowDeps["woke"];
 
-  constructor({ driver, clock, places, woke }: FlowDeps) {
+  constructor({ driver, clock, places, woke }: WorkflowDeps) {
     this.#driver = driver;
     this.#clock = clock;
     this.#places = places;
@@ -91,11 +91,11 @@ export class Flows implements WorkflowStore {
   async fork(id: string, from: string, newId: string): Promise<ForkOutcome | null> {
     const [found] = await this.#driver.read({ name: "forkable", params: { id } });
     if (found === undefined) return null;
-    const place = { queue: text(found, "queue"), name: text(found, "name"), lane: maybeText(found, "lane") };
-    await this.#places.learn(place);
+    const type = { queue: text(found, "queue"), name: text(found, "name"), lane: maybeText(found, "lane") };
+    await this.#places.learn(type);
     const now = this.#driver.now();
     const placed = (job: NewJob) => this.#places.place(job);
-    return this.#driver.transaction("fork", () => forkScript({ id, from, newId }, place, placed, now));
+    return this.#driver.transaction("fork", () => forkScript({ id, from, newId }, type, placed, now));
   }
 
   async steps(job: string): Promise<StepRecord[]> {
@@ -173,7 +173,7 @@ export class Flows implements WorkflowStore {
         token,
         name,
         seq,
-        place: null,
+        givenOrder: null,
         kind: "call",
         state: state === null ? "open" : done ? "done" : "failed",
         attempt,
@@ -282,18 +282,18 @@ export class Flows implements WorkflowStore {
   async liveRuns(
     names: readonly string[],
     page: { limit: number; after: string | null },
-  ): Promise<LiveFlow[]> {
+  ): Promise<LiveWorkflow[]> {
     const after = cursorFor(this.#driver, page.after);
     const rows = await this.#driver.read({
-      name: "liveFlows",
+      name: "liveWorkflows",
       params: { names, after, limit: page.limit },
     });
-    return rows.map(liveFlow);
+    return rows.map(liveWorkflow);
   }
 
-  async run(id: string): Promise<LiveFlow | null> {
-    const [row] = await this.#driver.read({ name: "flowRow", params: { id } });
-    return row === undefined ? null : liveFlow(row);
+  async run(id: string): Promise<LiveWorkflow | null> {
+    const [row] = await this.#driver.read({ name: "workflowRow", params: { id } });
+    return row === undefined ? null : liveWorkflow(row);
   }
 
   /** Of these runs: those with steps to undo, and those whose steps are being undone. */
@@ -350,7 +350,7 @@ export class Flows implements WorkflowStore {
 /** Wakes as many of those who wait for a topic as it has signals. */
 function* wakeScript(topic: string, now: number | null): Script<Row[]> {
   const woken = yield { name: "wakeWaiters", params: { now, topic } };
-  yield* ringLanes(woken);
+  yield* wakeLanes(woken);
   return woken;
 }
 
@@ -372,10 +372,10 @@ export function* suspendScript(
   return moved;
 }
 
-function liveFlow(row: Row): LiveFlow {
+function liveWorkflow(row: Row): LiveWorkflow {
   return {
     id: text(row, "id"),
-    cursor: String(placeIn(row)),
+    cursor: String(rowKeyIn(row)),
     name: text(row, "name"),
     input: text(row, "input"),
     attempt: number(row, "attempt"),
@@ -391,7 +391,7 @@ function stepRow(step: StepWrite): RowList[number] {
     token,
     name,
     seq,
-    place,
+    givenOrder,
     kind,
     state,
     attempt,
@@ -409,7 +409,7 @@ function stepRow(step: StepWrite): RowList[number] {
     token,
     name,
     seq,
-    place,
+    givenOrder,
     kind,
     state,
     attempt,
@@ -435,7 +435,7 @@ function stepRecord(row: Row): StepRecord {
   return {
     name: text(row, "name"),
     seq: number(row, "seq"),
-    place: maybeNumber(row, "place"),
+    givenOrder: maybeNumber(row, "given_order"),
     kind: text(row, "kind") as StepKind,
     state: text(row, "state") as StepState,
     attempt: number(row, "attempt"),
@@ -460,7 +460,7 @@ function stepRecord(row: Row): StepRecord {
  */
 function* forkScript(
   { id, from, newId }: { readonly id: string; readonly from: string; readonly newId: string },
-  place: Pick<NewJob, "queue" | "name" | "lane">,
+  givenOrder: Pick<NewJob, "queue" | "name" | "lane">,
   placed: (job: NewJob) => PlacedJob,
   now: number | null,
 ): Script<ForkOutcome | null> {
@@ -473,7 +473,7 @@ function* forkScript(
   const extras = maybeText(row, "extras");
   const context = maybeText(row, "context");
   const job: NewJob = {
-    ...place,
+    ...givenOrder,
     id: newId,
     priority: -number(row, "rank") || 0,
     input: text(row, "input"),

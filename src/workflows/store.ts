@@ -13,7 +13,7 @@ export interface StepWrite {
   /** The how-manieth thing that the run asked for. */
   readonly seq: number;
   /** The how-manieth that was given to the run; null while it is open. */
-  readonly place: number | null;
+  readonly givenOrder: number | null;
   readonly kind: StepKind;
   readonly state: StepState;
   /** The job's attempt that wrote it. */
@@ -46,7 +46,7 @@ export type After = string | null;
 export interface StepRecord {
   readonly name: string;
   readonly seq: number;
-  readonly place: number | null;
+  readonly givenOrder: number | null;
   readonly kind: StepKind;
   readonly state: StepState;
   readonly attempt: number;
@@ -69,7 +69,7 @@ export interface SignalWait {
   readonly token: number;
   readonly name: string;
   readonly seq: number;
-  readonly place: number;
+  readonly givenOrder: number;
   readonly attempt: number;
   readonly fails: number;
   readonly given: number;
@@ -135,7 +135,7 @@ export interface Dependency {
   readonly metAt: number | null;
 }
 
-export interface LiveFlow {
+export interface LiveWorkflow {
   readonly id: string;
   /** Where the next page goes on. */
   readonly cursor: string;
@@ -205,9 +205,9 @@ export interface WorkflowStore {
   /** Jobs that these jobs enqueued or called. */
   children(parents: readonly string[], limit: number): Promise<string[]>;
   /** Runs under way of these kinds that remember something, by id. */
-  liveRuns(names: readonly string[], page: { limit: number; after: string | null }): Promise<LiveFlow[]>;
+  liveRuns(names: readonly string[], page: { limit: number; after: string | null }): Promise<LiveWorkflow[]>;
   /** The same of one job, under way or ended; null: there is none. */
-  run(id: string): Promise<LiveFlow | null>;
+  run(id: string): Promise<LiveWorkflow | null>;
 }
 
 /** What a fork came to. */

@@ -26,7 +26,7 @@ let lists: readonly string[];
 beforeAll(async () => {
   const busy = await busySite();
   ({ home } = busy);
-  const { waiting, done } = busy.features.flow;
+  const { waiting, done } = busy.features.workflow;
   lists = [...screens, `/jobs/${waiting}`, `/jobs/${done}`];
   await withLongNames(home.hf);
 }, 60_000);

@@ -112,24 +112,24 @@ export async function fill(hf: Holdfast, scale = 1): Promise<Filled> {
 export interface Features {
   readonly worker: Worker;
   /** Runs that wait for a signal, that are done, and that failed. */
-  readonly flow: Readonly<Record<"waiting" | "done" | "dead", string>>;
+  readonly workflow: Readonly<Record<"waiting" | "done" | "dead", string>>;
 }
 
 /** Schedules, lanes, budgets, an open breaker, and runs of a workflow at several points. */
 export async function fillFeatures(hf: Holdfast): Promise<Features> {
   const part = defineJob({
     name: "import-part",
-    queue: "flows",
+    queue: "workflows",
     run: async (n: number) => ({ rows: n * 120 }),
   });
-  const audit = defineJob({ name: "write-audit", queue: "flows", run: async (_input: unknown) => {} });
+  const audit = defineJob({ name: "write-audit", queue: "workflows", run: async (_input: unknown) => {} });
   const charge = async (input: { end?: string }): Promise<{ charged: number; cardToken: string }> => {
     if (input.end === "dead") throw new Error("503 from the bank");
     return { charged: 1_990, cardToken: "tok_secret" };
   };
   const order = defineJob({
     name: "fulfil-order",
-    queue: "flows",
+    queue: "workflows",
     signals: [defineSignal({ name: "packed" })],
     retry: { attempts: 1 },
     run: async (input: { order: string; end?: string }, ctx) => {
@@ -185,7 +185,10 @@ export async function fillFeatures(hf: Holdfast): Promise<Features> {
     );
   await hf.lanes.set("tenants", "globex", { concurrency: 5, weight: 3 });
   await hf.lanes.pause("tenants", "initech");
-  const worker = hf.work([part, audit, order, bank], { queues: { flows: 8, bank: 1 }, name: "flows-1" });
+  const worker = hf.work([part, audit, order, bank], {
+    queues: { workflows: 8, bank: 1 },
+    name: "workflows-1",
+  });
   await worker.ready;
   const [waiting, done, dead] = [
     await hf.enqueue(order, { order: "o-1" }),
@@ -201,5 +204,5 @@ export async function fillFeatures(hf: Holdfast): Promise<Features> {
   await until(async () => (await hf.jobs.get(waiting.id))?.waitsFor === "signal");
   await until(async () => (await hf.jobs.get(dead.id))?.state === "dead");
   await until(async () => (await hf.breakers.list()).some(({ state }) => state === "open"));
-  return { worker, flow: { waiting: waiting.id, done: done.id, dead: dead.id } };
+  return { worker, workflow: { waiting: waiting.id, done: done.id, dead: dead.id } };
 }

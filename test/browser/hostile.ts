@@ -33,7 +33,7 @@ const addresses = new Set([
   "parentId",
   "lastJobId",
   "group",
-  "errorGroup",
+  "failureGroup",
   "cursor",
   "to",
   "path",

@@ -197,7 +197,7 @@ describe("[K2] what is typed", () => {
     }
     await accessible(page);
     await shot(page, "jobs-problem");
-    await field.fill("kind:plain since:30s");
+    await field.fill("name:plain since:30s");
     expect(await page.getByRole("alert").count()).toBe(0);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Remove the filter since" }).waitFor();

@@ -90,6 +90,6 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
 
   // And all of it is on the trail.
   await menu.getByRole("link", { name: /^Audit/ }).click();
-  for (const action of ["jobs.retry", "queues.pause", "queues.resume", "flows.signal"])
+  for (const action of ["jobs.retry", "queues.pause", "queues.resume", "workflows.signal"])
     await page.getByText(action).first().waitFor();
 }, 120_000);

@@ -102,8 +102,8 @@ describe("queues", () => {
       retention: null,
     });
     // What was not changed goes back to nothing.
-    const [override] = await home.hf.overrides.list();
-    expect(Object.keys(override?.back ?? {}).sort()).toEqual(["breaker", "concurrency"]);
+    const [temporaryLimit] = await home.hf.temporaryLimits.list();
+    expect(Object.keys(temporaryLimit?.back ?? {}).sort()).toEqual(["breaker", "concurrency"]);
   });
 
   test("a queue's page says how many of its jobs are dead, and leads to them", async () => {

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { readRunFile } from "../../src/workflows/run-file.ts";
 import { defineJob, fixed } from "../../src/index.ts";
 import { lifeOf, rangeOf, rowsInSight, ticksOf, tracksOf, zoomed } from "../../ui/src/workflows/waterfall.ts";
-import type { FlowStep } from "../../src/dashboard/api/contract.ts";
+import type { WorkflowStep } from "../../src/dashboard/api/contract.ts";
 import { accessible, choose, closeSites, fits, shot, site, type Site, TOKEN, useBrowser } from "./support.ts";
 
 useBrowser();
@@ -471,7 +471,7 @@ test("[K3] who may not see payloads sees the run, and neither its log nor its hi
   await page.getByText("Payloads are hidden").waitFor();
 });
 
-const base: FlowStep = {
+const base: WorkflowStep = {
   seq: 0,
   name: "a",
   kind: "step",
@@ -553,7 +553,7 @@ describe("bands", () => {
   });
 
   test("steps: tries and gaps, waits that are open, and what a job that ended left behind", () => {
-    const of = (step: Partial<FlowStep>, now = 50) =>
+    const of = (step: Partial<WorkflowStep>, now = 50) =>
       tracksOf([{ ...base, ...step }], now)[0]!.bands.map(({ kind, from, to, open: isOpen }) => [
         kind,
         from,

@@ -21,8 +21,9 @@ function twoDays(ids: readonly string[], newest: number): ScheduleRun[] {
   return Array.from({ length: 96 }, (_, i) => {
     const at = newest - i * 30 * minute;
     const state = i > 88 ? null : endOf(i);
-    const by = i === 12 ? "hand" : i > 20 && i < 25 ? "backfill" : "slot";
-    const lateMs = by !== "slot" || state === null ? null : i === 40 ? 95_000 : 20 + ((i * 7_919) % 4_000);
+    const by = i === 12 ? "hand" : i > 20 && i < 25 ? "backfill" : "occurrence";
+    const lateMs =
+      by !== "occurrence" || state === null ? null : i === 40 ? 95_000 : 20 + ((i * 7_919) % 4_000);
     const startedAt = state === null ? null : at + (lateMs ?? 50);
     const ranMs = state === null || state === "running" ? null : 3_000 + ((i * 104_729) % 9_000);
     const endedAt = startedAt === null || ranMs === null ? null : startedAt + ranMs;
@@ -145,7 +146,7 @@ test("[K3] a run is chosen by the keyboard, said in words, and opened; so it is 
   expect(page.url()).toContain(told[12]!.jobId);
 });
 
-test("[K3] what a schedule really did is shown: its slot, a backfill, a run by hand, and one that died", async () => {
+test("[K3] what a schedule really did is shown: its occurrence, a backfill, a run by hand, and one that died", async () => {
   const { hf } = home;
   const tick = defineJob({
     name: "tick",

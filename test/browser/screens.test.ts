@@ -52,15 +52,19 @@ const screens: readonly [name: string, path: () => string, shows: readonly strin
   ["inspector, done", () => `/jobs/${filled.ids.done}`, ["Done", "Output", "ann@example.org"]],
   [
     "inspector, workflow",
-    () => `/jobs/${features.flow.done}`,
+    () => `/jobs/${features.workflow.done}`,
     ["Graph", "Steps", "cool-off", "Signals", "taken", "Related jobs", "import-part", "enqueued by this job"],
   ],
   [
     "inspector, workflow that waits",
-    () => `/jobs/${features.flow.waiting}`,
+    () => `/jobs/${features.workflow.waiting}`,
     ["The run waits for the signal", "key o-1, step", "waiting"],
   ],
-  ["inspector, workflow that failed", () => `/jobs/${features.flow.dead}`, ["503 from the bank", "reserve"]],
+  [
+    "inspector, workflow that failed",
+    () => `/jobs/${features.workflow.dead}`,
+    ["503 from the bank", "reserve"],
+  ],
   ["dead by error", () => "/errors", ["Grouped by", "card 4242 was declined"]],
   ["queues", () => "/queues", ["crawl", "billing", "paused", "held by session-expired"]],
   ["queue", () => "/queues/reports", ["build-report", "has been paused since", "Settings"]],
@@ -274,7 +278,7 @@ test("limits: reset a breaker, change and drain a budget, pause, reset and drop 
 });
 
 test("a run that waits for a signal goes on when it is sent from its page", async () => {
-  const id = features.flow.waiting;
+  const id = features.workflow.waiting;
   const page = await home.open(`/jobs/${id}`);
   await page.getByRole("button", { name: "Send packed" }).click();
   await page.getByLabel("Data (JSON)").fill("{ boxes");

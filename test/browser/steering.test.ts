@@ -21,11 +21,11 @@ useBrowser();
 closeSites();
 
 let home: Site;
-let flow: Readonly<Record<"waiting" | "done" | "dead", string>>;
+let workflow: Readonly<Record<"waiting" | "done" | "dead", string>>;
 beforeAll(async () => {
   const busy = await busySite();
   home = busy.home;
-  ({ flow } = busy.features);
+  ({ workflow } = busy.features);
 }, 120_000);
 
 test("[K2] queues of a prefix fold; what has not started is purged after the word is typed, and nothing else", async () => {
@@ -167,14 +167,14 @@ test("[K2] a lane's limit for a while is listed until it is ended; its holders a
 });
 
 test("[K2] a workflow is run again from a step, and a sleep is skipped", async () => {
-  const page = await home.open(`/jobs/${flow.done}`);
+  const page = await home.open(`/jobs/${workflow.done}`);
   await page.getByText(/^Table of steps:/).click();
   await page.getByRole("button", { name: "Rerun from here tell" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Rerun from here" }).click();
   await page.getByText("Run created").waitFor();
   const id = new URL(page.url()).pathname.split("/").at(-1)!;
-  expect(id).not.toBe(flow.done);
-  await page.getByText(`fork of ${flow.done}, from tell`).first().waitFor();
+  expect(id).not.toBe(workflow.done);
+  await page.getByText(`fork of ${workflow.done}, from tell`).first().waitFor();
   await expect
     .poll(async () => (await home.hf.jobs.history(id))?.steps.map(({ name }) => name), { timeout: 20_000 })
     .toContain("tell");

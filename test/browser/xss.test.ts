@@ -33,7 +33,7 @@ let home: Site;
 let faked: Site;
 let id = "";
 let group = "";
-let flow = "";
+let workflow = "";
 beforeAll(async () => {
   // What the client lets in, through the tables and back.
   home = await site({ label: corpus[0] });
@@ -66,7 +66,7 @@ beforeAll(async () => {
   await hf.errors.resolve(group, { note: poison, link: `https://example.org/?${poison.slice(0, 500)}` });
   // What it does not: as if the tables, or the API itself, were in somebody else's hands.
   faked = await site({}, hostile);
-  flow = (await fillFeatures(faked.hf)).flow.done;
+  workflow = (await fillFeatures(faked.hf)).workflow.done;
   await faked.hf.holds.set("evil", { reason: "r" });
   // Its failed jobs are due again within a minute, which a busy machine needs to come to their list.
   await faked.hf.enqueue("later", 1, { delay: "1d" });
@@ -147,7 +147,7 @@ describe("what an API of somebody else's says", () => {
   ])("is only text on %s", async (path) => {
     const found = (await faked.hf.errors.list())[0]!.group;
     // It asks with what it was told, which is refused.
-    const page = await faked.open(path.replace(":id", flow).replace(":group", found), { refused: true });
+    const page = await faked.open(path.replace(":id", workflow).replace(":group", found), { refused: true });
     await onlyText(page);
   });
 });

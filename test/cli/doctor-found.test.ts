@@ -85,7 +85,7 @@ onEveryStore((target) => {
     await hf.enqueue("twice", null);
     await hf.enqueue("twice", null);
     const broken = store.query(
-      `create unique index concurrently half_made on ${store.table("ready")} (line)`,
+      `create unique index concurrently half_made on ${store.table("ready")} (job_type)`,
     );
     await expect(broken).rejects.toThrow(/could not create unique index/);
     expect(await said(store, "indexes")).toMatchObject({

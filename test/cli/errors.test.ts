@@ -1,6 +1,6 @@
 // `holdfast errors`, on every store.
 import { expect, test } from "vitest";
-import type { ErrorGroup } from "../../src/index.ts";
+import type { FailureGroup } from "../../src/index.ts";
 import { fresh } from "../support/test-clients.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { on } from "./support.ts";
@@ -13,7 +13,7 @@ onEveryStore((target) => {
     await hf.enqueue("charge", null, { queue: "billing" });
     const [lease] = await hf.lease({ limit: 1, for: "10m" });
     await lease!.dead("the bank \u001b[31msaid no");
-    const [found] = (await holdfast(["errors", "list", "--json"])).json<ErrorGroup[]>();
+    const [found] = (await holdfast(["errors", "list", "--json"])).json<FailureGroup[]>();
     expect(found).toMatchObject({ name: "charge", queues: ["billing"], dead: 1, state: "open" });
     const { group } = found!;
     const listed = await holdfast(["errors"]);
@@ -21,7 +21,9 @@ onEveryStore((target) => {
     expect(listed.out).not.toContain("\u001b[31m");
 
     const states = async (...more: string[]) =>
-      (await holdfast(["errors", "list", "--json", ...more])).json<ErrorGroup[]>().map(({ state }) => state);
+      (await holdfast(["errors", "list", "--json", ...more]))
+        .json<FailureGroup[]>()
+        .map(({ state }) => state);
     const link = "https://example.org/7";
     const resolved = await holdfast([
       "errors",
@@ -47,7 +49,7 @@ onEveryStore((target) => {
     expect(await states("--state", "ignored")).toEqual(["ignored"]);
     await holdfast(["errors", "reopen", group]);
     await holdfast(["errors", "note", group, "--note", ""]);
-    const [open] = (await holdfast(["errors", "--json"])).json<ErrorGroup[]>();
+    const [open] = (await holdfast(["errors", "--json"])).json<FailureGroup[]>();
     expect(open).toMatchObject({ state: "open", note: null, link });
 
     for (const wrong of [

@@ -232,9 +232,9 @@ export default defineConfig({ jobs: [hello] });
     expect((await holdfast(["jobs", "retry"])).code).toBe(2);
     // As many as one piece of a look has are still all of them.
     const { jobs: some } = await operatorOf(hf).store.insight.browse({}, { limit: 1, cursor: null });
-    const byCause = ["jobs", "retry", "--error", some[0]?.errorGroup ?? "", "--dry-run"];
-    expect((await holdfast([...byCause, "--json"])).out).toMatch(/^\{"dryRun":true,"matched":1000,"samples"/);
-    expect((await holdfast(byCause)).out).toMatch(/^Retry would affect 1,000 jobs\./);
+    const byGroup = ["jobs", "retry", "--error", some[0]?.failureGroup ?? "", "--dry-run"];
+    expect((await holdfast([...byGroup, "--json"])).out).toMatch(/^\{"dryRun":true,"matched":1000,"samples"/);
+    expect((await holdfast(byGroup)).out).toMatch(/^Retry would affect 1,000 jobs\./);
     expect((await holdfast(["jobs", "retry", "--queue", "mail", "--force", "--json"])).json()).toEqual({
       matched: 1_000,
       retried: 1_000,
@@ -455,7 +455,7 @@ export default defineConfig({ jobs: [hello] });
     expect((await holdfast(["stats", "--json"])).json()).toMatchObject({ totals: { dead: 3 } });
     expect((await holdfast(["stats"])).out).toMatch(/dead 3/);
     expect(
-      (await holdfast(["metrics", "--json", "--by", "kind", "--step", "1h", "--since", "1h"])).json(),
+      (await holdfast(["metrics", "--json", "--by", "job-type", "--step", "1h", "--since", "1h"])).json(),
     ).toMatchObject([{ name: "unkind", points: [{ dead: 3 }] }]);
     expect((await holdfast(["metrics", "--by", "colour"])).code).toBe(2);
     expect((await holdfast(["events", "--json"])).json()).toEqual({ events: [], cursor: null });

@@ -169,7 +169,7 @@ onEveryStore((target) => {
     await expect(moved.enqueue(fine, { n: 1 })).rejects.toMatchObject({ code: "MOVED" });
   });
 
-  test("[N10] schedules, budgets, lanes, breakers, flows, dependencies, minutes and the audit trail come along, and go on", async () => {
+  test("[N10] schedules, budgets, lanes, breakers, workflows, dependencies, minutes and the audit trail come along, and go on", async () => {
     const file = temporaryDirectory("features");
     const source = target.dialect === "sqlite" ? await target.fresh() : sqliteStore(file);
     const hf = await connect(source, { eventLog: true, jobLog: true });
@@ -182,8 +182,8 @@ onEveryStore((target) => {
     await source.query(
       `update ${source.table("step")} set started_at = started_at + 0.25 where kind = 'machine'`,
     );
-    await source.query(`update ${source.table("bell")} set at = at + 0.25`);
-    expect(await fractions(source)).toEqual(["bell.at", "step.started_at"]);
+    await source.query(`update ${source.table("lane_wakeup")} set at = at + 0.25`);
+    expect(await fractions(source)).toEqual(["lane_wakeup.at", "step.started_at"]);
     expect(before.state.lanes.find(({ key }) => key === "a")).toMatchObject({ running: 2, waiting: 3 });
     expect([before.state.minutes.length > 0, before.state.audit.length]).toEqual([true, 1]);
 
@@ -245,7 +245,7 @@ onEveryStore((target) => {
     const worker = hf.work([limited], { queues: { limited: 3 } });
     await expect.poll(() => begun.length, { timeout: 20_000 }).toBe(3);
     await worker.stop(); // as the command stops them: no claim folds what these jobs give back
-    const counted = `select sum(n) as n from ${store.table("refund")} where queue = 'limited'`;
+    const counted = `select sum(n) as n from ${store.table("returned_capacity")} where queue = 'limited'`;
     expect((await store.query(counted)).map(({ n }) => Number(n))).toEqual([3]);
 
     const to = await opposite(store, await target.fresh());
@@ -253,7 +253,7 @@ onEveryStore((target) => {
     expect(moved.code, moved.err).toBe(0);
     const there = await openAdmin(to.url, to.schema);
     onTestFinished(() => there.close());
-    expect(await there.refunds()).toEqual([{ queue: "limited", n: 3 }]);
+    expect(await there.returnedCapacity()).toEqual([{ queue: "limited", n: 3 }]);
     await using again = await open(to.url, { schema: to.schema, logger: silentLogger });
     await again.enqueueMany([1, 2, 3].map((n) => ({ job: limited, input: n })));
     const other = again.work([limited], { queues: { limited: 3 } });
@@ -280,7 +280,7 @@ onEveryStore((target) => {
     for (const one of [id, dead?.id ?? ""]) before.set(one, { ...(before.get(one) as Job), ...most });
     await addStrays(source);
     for (const at of [12.5, 14.25, 14])
-      await source.query(`insert into ${source.table("slot")} values ('s', ${at}, '${id}', 1)`);
+      await source.query(`insert into ${source.table("occurrence")} values ('s', ${at}, '${id}', 1)`);
 
     const middle = await target.fresh();
     const args = middle.options.schema === undefined ? [] : ["--to-schema", middle.options.schema];
@@ -288,7 +288,7 @@ onEveryStore((target) => {
     expect(there.code, there.err).toBe(0);
     const moved = await connect(middle);
     expect(await everything(moved)).toEqual(before);
-    const slots = await middle.query(`select at from ${middle.table("slot")} order by at`);
+    const slots = await middle.query(`select at from ${middle.table("occurrence")} order by at`);
     expect(slots.map(({ at }) => Number(at))).toEqual([13, 14]);
 
     await addStrays(middle);
@@ -530,12 +530,12 @@ async function addStrays(store: FreshStore): Promise<void> {
     store.dialect === "sqlite"
       ? [90_001, 90_002, 90_003]
       : [1, 2, 3].map((n) => `'01a00000-0000-7000-8000-00000000000${n}'`);
-  const line = `from ${store.table("line")} limit 1`;
+  const line = `from ${store.table("job_type")} limit 1`;
   await store.query(
-    `insert into ${store.table("ready")} (${store.jobKey}, line, rank, run_at) select ${one}, id, 0, 0 ${line}`,
+    `insert into ${store.table("ready")} (${store.jobKey}, job_type, rank, run_at) select ${one}, id, 0, 0 ${line}`,
   );
   await store.query(
-    `insert into ${store.table("history")} (${store.jobKey}, line, rank, state, attempt, crashes, throttles, run_at, ended_at)
+    `insert into ${store.table("history")} (${store.jobKey}, job_type, rank, state, attempt, crashes, throttles, run_at, ended_at)
      select ${other}, id, 0, 'done', 1, 0, 0, 0, 1 ${line}`,
   );
   await store.query(
@@ -689,15 +689,15 @@ async function fillFeatures(hf: Holdfast, definitions: ReturnType<typeof feature
   await expect.poll(async () => (await hf.breakers.list())[0]?.state, { timeout: 20_000 }).toBe("open");
   await hf.result((await hf.enqueue("follower", null)).id, { timeout: "20s" });
   await worker.stop();
-  await operatorOf(hf).store.upkeep.duty("tidy", 60_000);
+  await operatorOf(hf).store.upkeep.takeTask("tidy", 60_000);
   await store.query(`insert into ${store.table("gauge")} values (0, 'here', 'load', 0.1)`);
   await store.query(
     `insert into ${store.table("metric_sum")} values ('', 0, 1, 2, 3, 4, 5, 6, 7, '[0.1]', '[0.2]')`,
   );
   const gone = "01a00000-0000-7000-8000-000000000001";
   // Jobs under limits leave these rows for a moment.
-  await store.query(`insert into ${store.table("ghost")} values ('slow', '${gone}', 1)`);
-  await store.query(`insert into ${store.table("refund")} values ('slow', 1)`);
+  await store.query(`insert into ${store.table("uncounted_job")} values ('slow', '${gone}', 1)`);
+  await store.query(`insert into ${store.table("returned_capacity")} values ('slow', 1)`);
   // As a process that was killed leaves it: two of the lane are held, and its limit is two.
   await hf.enqueueMany([1, 2, 3, 4, 5].map((n) => ({ job: "sync", input: n, queue: "tenants", lane: "a" })));
   await hf.lanes.set("tenants", "a", { concurrency: 2 });
@@ -732,14 +732,14 @@ async function featuresOf(hf: Holdfast, ids: FeatureIds) {
   const schedules = await hf.schedules.list();
   const [budget] = await hf.budgets.list();
   const { lanes } = await hf.lanes.list();
-  const minutes = await hf.metrics.series({ by: "kind", since: Date.now() - 3_600_000 });
+  const minutes = await hf.metrics.series({ by: "job-type", since: Date.now() - 3_600_000 });
   return {
     schedules,
     budget: { ...budget, tokens: Math.floor(budget?.tokens ?? -1) },
     lanes,
     batches: await batchesOf(hf),
     breakers: await hf.breakers.list(),
-    overrides: await hf.overrides.list(),
+    temporaryLimits: await hf.temporaryLimits.list(),
     holds: await hf.holds.list(),
     cursor: await hf.state.get("cursor"),
     errors: await hf.errors.list(),

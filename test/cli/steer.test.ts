@@ -348,16 +348,16 @@ onEveryStore((target) => {
   test("[K4][N12] a run in flight: show prints its steps, signals and related jobs, check names what a deploy would break, signal sends it on", async () => {
     const { hf, store } = await fresh(target);
     const child = defineJob({ name: "child", run: async (n: number) => n * 2 });
-    const flow = defineJob({
-      name: "flow",
+    const workflow = defineJob({
+      name: "workflow",
       run: async (_input: unknown, ctx) => {
         await ctx.step("reserve", async () => ({ shelf: "B12" }));
         await ctx.call(child, 21);
         return ctx.waitFor<{ by: string }>("approved", { key: "k" });
       },
     });
-    const worker = hf.work([flow, child], { queues: ["default"] });
-    const { id } = await hf.enqueue(flow, null);
+    const worker = hf.work([workflow, child], { queues: ["default"] });
+    const { id } = await hf.enqueue(workflow, null);
     await expect.poll(async () => (await hf.jobs.get(id))?.waitsFor, { timeout: 20_000 }).toBe("signal");
     const holdfast = on(store);
     const shown = (await holdfast(["jobs", "show", id])).out;
@@ -374,12 +374,12 @@ onEveryStore((target) => {
         join(cwd, "holdfast.config.ts"),
         `import { defineConfig, defineJob } from ${JSON.stringify(join(root, "src/index.ts"))};
 const child = defineJob({ name: "child", run: async (n: number) => n * 2 });
-const flow = defineJob({ name: "flow", run: async (_input: unknown, ctx) => {
+const workflow = defineJob({ name: "workflow", run: async (_input: unknown, ctx) => {
   await ctx.step(${JSON.stringify(step)}, async () => { throw new Error("check must not do steps"); });
   await ctx.call(child, 21);
   return ctx.waitFor("approved", { key: "k" });
 } });
-export default defineConfig({ jobs: [flow, child] });
+export default defineConfig({ jobs: [workflow, child] });
 `,
       );
       return on(store, { cwd })(["check", "--json"]);
@@ -387,7 +387,7 @@ export default defineConfig({ jobs: [flow, child] });
     expect(await check("reserve")).toMatchObject({ code: 0, out: '{"checked":1,"broken":[]}\n' });
     const broken = await check("renamed");
     expect(broken.code).toBe(1);
-    expect(broken.json<{ broken: object[] }>().broken).toMatchObject([{ id, name: "flow" }]);
+    expect(broken.json<{ broken: object[] }>().broken).toMatchObject([{ id, name: "workflow" }]);
     expect((await holdfast(["check"])).code).toBe(2); // no config
 
     expect((await holdfast(["signal", "approved", "{by}", "--key", "k"])).code).toBe(2);

@@ -169,7 +169,7 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
     },
     { argv: ["jobs", "retry", "--queue", "later", "--state", "cancelled", "--dry-run"] },
     { argv: ["jobs", "fork", dead, "--from", `step ${evil}`], leaves: ["jobs.fork", dead, "forked"] },
-    { argv: ["signal", "go", "1", "--key", evil], leaves: ["flows.signal", "go", "sent"] },
+    { argv: ["signal", "go", "1", "--key", evil], leaves: ["workflows.signal", "go", "sent"] },
     // Control
     { argv: ["queues", "list"] },
     { argv: ["queues", "pause", "later"], leaves: ["queues.pause", "later", "paused"] },
@@ -180,8 +180,11 @@ export function tour(scene: Scene, fresh: FreshStore): Stop[] {
       argv: ["queues", "set", "later", "--concurrency", "2", "--for", "1h"],
       leaves: ["queues.set", "later", "set"],
     },
-    { argv: ["overrides", "list"] },
-    { argv: ["overrides", "end", "queue", "later"], leaves: ["overrides.end", "later", "back"] },
+    { argv: ["temporary-limits", "list"] },
+    {
+      argv: ["temporary-limits", "end", "queue", "later"],
+      leaves: ["temporary-limits.end", "later", "back"],
+    },
     { argv: ["holds", "list"] },
     { argv: ["holds", "set", "calm", "--queue", "later"], leaves: ["holds.set", "calm", "set"] },
     { argv: ["holds", "clear", "calm"], leaves: ["holds.clear", "calm", "cleared"] },

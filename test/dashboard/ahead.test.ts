@@ -5,7 +5,7 @@ import type {
   ScheduleHistory,
   ScheduleRuns,
   Series,
-  SlowKinds,
+  SlowNames,
   StuckList,
 } from "../../src/dashboard/api/contract.ts";
 import { schemas } from "../../src/dashboard/api/openapi.ts";
@@ -146,7 +146,7 @@ onEveryStore((target) => {
       await advancing(clock, worker.idle());
       await clock.advance("2m");
       // Of an idle system too: nothing of it waits or runs.
-      expect((await get<SlowKinds>("/slowest")).body.kinds).toMatchObject([{ name: "known", count: 30 }]);
+      expect((await get<SlowNames>("/slowest")).body.names).toMatchObject([{ name: "known", count: 30 }]);
       const { id } = await hf.enqueue(known, { ms: -1 });
       await hf.enqueue(rare, { ms: -1 });
       while (worker.running < 2) {
@@ -158,9 +158,9 @@ onEveryStore((target) => {
       const { jobs } = (await get<StuckList>("/stuck")).body;
       expect(jobs.map((job) => [job.id, job.name])).toEqual([[id, "known"]]);
       expect(jobs[0]?.p95Ms).toBeGreaterThanOrEqual(1_900);
-      const { kinds } = (await get<SlowKinds>("/slowest")).body;
-      expect(kinds).toMatchObject([{ name: "known", count: 30 }]);
-      expect(kinds[0]?.p95Ms).toBe(jobs[0]?.p95Ms);
+      const { names } = (await get<SlowNames>("/slowest")).body;
+      expect(names).toMatchObject([{ name: "known", count: 30 }]);
+      expect(names[0]?.p95Ms).toBe(jobs[0]?.p95Ms);
       hold.resolve();
       await advancing(clock, worker.stop());
     });
@@ -199,7 +199,7 @@ test("a kind of which little is known is not judged, and what is short is never 
     { name: "quick", running: 1 },
   ].map((line) => ({ ...line, queue: "q", longestSince: 1_000 }));
   const insight = {
-    running: async () => ({ now: 1_900, lines: lines as never }),
+    running: async () => ({ now: 1_900, jobTypes: lines as never }),
     browse: async () => {
       throw new Error("nobody is suspicious");
     },

@@ -4,7 +4,7 @@ import { defineJob, type Holdfast } from "../../src/index.ts";
 import type {
   AuditLine,
   DryRun,
-  ErrorGroups,
+  FailureGroups,
   JobCount,
   JobDetail,
   JobList,
@@ -118,10 +118,10 @@ onEveryStore((target) => {
         await hf.enqueue(n < 8 ? mail : plain, { n });
         await die(hf, n % 2 === 0 ? "disk full" : `user ${n} gone`);
       }
-      const groups = (await get<ErrorGroups>("/errors?queue=mail")).body;
+      const groups = (await get<FailureGroups>("/errors?queue=mail")).body;
       expect(groups.groups.map(({ dead }) => dead)).toEqual([4, 4]);
-      const errorGroup = groups.groups.find(({ message }) => message === "disk full")!.group;
-      const filter = { state: ["dead"], queue: ["mail"], errorGroup };
+      const failureGroup = groups.groups.find(({ message }) => message === "disk full")!.group;
+      const filter = { state: ["dead"], queue: ["mail"], failureGroup };
       const dry = (await send<DryRun>("POST", "/jobs/bulk", { action: "retry", filter, dryRun: true })).body;
       expect(dry).toMatchObject({ dryRun: true, matched: { count: 4, more: false }, filter });
       expect(dry.samples).toHaveLength(4);
@@ -206,7 +206,7 @@ onEveryStore((target) => {
         "?since=yesterday",
         "?order=up",
         "?queue=a%20b",
-        "?errorGroup=zz",
+        "?failureGroup=zz",
         "?order=due",
       ])
         expect((await get(`/jobs${query}`)).status, query).toBe(400);

@@ -30,9 +30,9 @@ function toldOf(id: string, ids: Readonly<Record<string, string>>, body: unknown
     resumeJob: job("ready", "spare"),
     runJobNow: job("scheduled", "spare"),
     cancelJob: job("spare", "spare"),
-    terminateJob: job("waiting", "flows", "fulfil-order"),
+    terminateJob: job("waiting", "workflows", "fulfil-order"),
     deleteJob: job("gone", "spare"),
-    forkJob: job("done", "flows", "fulfil-order"),
+    forkJob: job("done", "workflows", "fulfil-order"),
     // Nobody waits for it.
     signal: ["signal", "packed", [null]],
   };
@@ -47,8 +47,8 @@ function toldOf(id: string, ids: Readonly<Record<string, string>>, body: unknown
   const named = routeOf(id).path.endsWith(":name") ? last : middle;
   if (id.endsWith("Operation")) return ["operation", middle, ["slow"]];
   if (id.endsWith("Error")) return ["error", id === "noteError" ? last : middle, ["bank"], "ask-bank"];
-  if (/Queue(Override)?$/.test(id)) return ["queue", "spare", ["spare"]];
-  if (id.endsWith("Worker")) return ["worker", middle, ["flows", "bank"]];
+  if (/Queue(TemporaryLimit)?$/.test(id)) return ["queue", "spare", ["spare"]];
+  if (id.endsWith("Worker")) return ["worker", middle, ["workflows", "bank"]];
   if (id.endsWith("Schedule")) return ["schedule", "sweep", ["mail"], "weekly-digest"];
   if (id.endsWith("Hold")) return ["hold", "other", [null]];
   if (/Lane/.test(id)) return ["lane", "globex", ["tenants"]];
@@ -160,21 +160,21 @@ onEveryStore((target) => {
       jobs: Readonly<Record<"a" | "b", Readonly<Record<"ready" | "later" | "dead" | "waiting", string>>>>;
     }> {
       const { hf } = await api(target);
-      const flow = defineJob({
-        name: "flow",
+      const workflow = defineJob({
+        name: "workflow",
         run: async (key: string, ctx) => {
           await ctx.step("first", async () => 1);
           await ctx.waitFor("packed", { key });
         },
       });
-      const worker = hf.work([flow], { queues: { "a-flows": 1, a: 2, b: 2 } });
+      const worker = hf.work([workflow], { queues: { "a-workflows": 1, a: 2, b: 2 } });
       onTestFinished(() => worker.stop());
       const fill = async (queue: "a" | "b") => {
         const made = await hf.enqueueMany([
           { job: plain, input: 1, queue },
           { job: plain, input: 2, queue, delay: "1h" },
           { job: "dying", input: 3, queue },
-          { job: flow, input: queue, queue },
+          { job: workflow, input: queue, queue },
         ]);
         for (const lease of await hf.lease({ queues: [queue], names: ["dying"], limit: 1, for: "1m" }))
           await lease.dead("no use");
@@ -301,9 +301,9 @@ onEveryStore((target) => {
         ["POST", "/queues/b/drain"],
         ["POST", "/queues/b/resume"],
         ["PATCH", "/queues/b", { concurrency: 1 }],
-        ["DELETE", "/overrides/queue/b"],
+        ["DELETE", "/temporary-limits/queue/b"],
         ["PATCH", "/lanes/b/acme", { concurrency: 1 }],
-        ["DELETE", "/overrides/lane/b/acme"],
+        ["DELETE", "/temporary-limits/lane/b/acme"],
         ["PUT", "/holds/new", { queues: ["b"] }],
         ["PUT", "/holds/new", { queues: ["a", "b"] }],
         ["PUT", "/holds/new", {}],

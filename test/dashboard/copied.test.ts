@@ -24,7 +24,7 @@ const values: { readonly [K in keyof Required<FilterJson>]: readonly Required<Fi
   workflow: [id],
   batch: [id],
   trace: ["4bf92f3577b34da6a3ce929d0e0e4736"],
-  errorGroup: ["0123456789abcdef"],
+  failureGroup: ["0123456789abcdef"],
   retrying: [true],
   search: ["disk full", "state:dead", "-x", "0123456789abcdef"],
   attempt: [">3", "3..5", "=2"],

@@ -108,7 +108,7 @@ onEveryStore((target) => {
       expect([...lists].filter((one) => !filled.has(one)).sort()).toEqual([
         "about.databases",
         "checkInput.issues",
-        "listWorkers.duties",
+        "listWorkers.upkeepTasks",
         "stuckJobs.jobs",
       ]);
       expect([...asked].sort()).toEqual(routes.map(({ id }) => id).sort());

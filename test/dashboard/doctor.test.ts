@@ -62,7 +62,7 @@ onEveryStore((target) => {
         eventLogMs: null,
       });
       expect(before.prune).toBeNull();
-      await operatorOf(hf).store.upkeep.duty("prune", 270_000, "worker-1");
+      await operatorOf(hf).store.upkeep.takeTask("prune", 270_000, "worker-1");
       const { body: after } = await over(hf).get<DoctorReport>("/doctor");
       expect(after.prune).toMatchObject({ by: "worker-1" });
       expect(after.prune!.nextAt - after.prune!.doneAt).toBe(270_000);

@@ -84,7 +84,7 @@ onEveryStore((target) => {
       const ask = {
         action: "edit",
         change: { queue: "bank-dead" },
-        filter: { errorGroup: group!.group, state: ["dead"] },
+        filter: { failureGroup: group!.group, state: ["dead"] },
       };
       const dry = await send<DryRun>("POST", "/jobs/bulk", { ...ask, dryRun: true });
       expect(dry.body).toMatchObject({

@@ -1,7 +1,7 @@
 // Failures by cause over the API: lists, decisions, permissions, the trail, redaction.
 import { describe, expect, test } from "vitest";
 import type { Holdfast } from "../../src/index.ts";
-import type { AuditLine, ErrorGroupDetail, ErrorGroups } from "../../src/dashboard/api/contract.ts";
+import type { AuditLine, FailureGroupDetail, FailureGroups } from "../../src/dashboard/api/contract.ts";
 import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { onEveryStore } from "../support/stores.ts";
 import { api, code, over } from "./support.ts";
@@ -21,8 +21,10 @@ onEveryStore((target) => {
       await die(hf, "a", "disk full");
       await die(hf, "b", "no route");
       const list = async (query = "") =>
-        (await get<ErrorGroups>(`/errors${query}`)).body.groups.map(({ name, state }) => `${name} ${state}`);
-      const [a, b] = (await get<ErrorGroups>("/errors")).body.groups.toSorted((x, y) =>
+        (await get<FailureGroups>(`/errors${query}`)).body.groups.map(
+          ({ name, state }) => `${name} ${state}`,
+        );
+      const [a, b] = (await get<FailureGroups>("/errors")).body.groups.toSorted((x, y) =>
         x.name < y.name ? -1 : 1,
       );
       const post = (path: string, body?: object) => send("POST", `/errors/${path}`, body, header);
@@ -34,7 +36,7 @@ onEveryStore((target) => {
       expect(await list("?state=open,regressed")).toEqual([]);
       expect(await list("?state=resolved")).toEqual(["a resolved"]);
       expect(await list("?queue=b-queue")).toEqual(["b ignored"]);
-      const one = (await get<ErrorGroupDetail>(`/errors/${a!.group}`)).body;
+      const one = (await get<FailureGroupDetail>(`/errors/${a!.group}`)).body;
       expect(one).toMatchObject({
         state: "resolved",
         note: "fixed",
@@ -45,16 +47,16 @@ onEveryStore((target) => {
         lastDay: 1,
         message: "disk full",
       });
-      expect(Object.keys(one).sort()).toEqual(Object.keys(schemas["ErrorGroupDetail"]!.properties!).sort());
+      expect(Object.keys(one).sort()).toEqual(Object.keys(schemas["FailureGroupDetail"]!.properties!).sort());
       expect(one.week).toHaveLength(168);
-      expect((await get<ErrorGroupDetail>(`/errors/${b!.group}`)).body).toMatchObject({
+      expect((await get<FailureGroupDetail>(`/errors/${b!.group}`)).body).toMatchObject({
         state: "ignored",
         untilCount: 100,
         since: 0,
       });
       await send("PATCH", `/errors/${a!.group}`, { note: null }, header);
       await post(`${a!.group}/reopen`);
-      expect((await get<ErrorGroupDetail>(`/errors/${a!.group}`)).body).toMatchObject({
+      expect((await get<FailureGroupDetail>(`/errors/${a!.group}`)).body).toMatchObject({
         state: "open",
         note: null,
       });
@@ -71,7 +73,7 @@ onEveryStore((target) => {
     test("[K1] what makes no sense is 400, what is not there 404, and nothing is written", async () => {
       const { hf, get, send, store } = await api(target);
       await die(hf, "a", "disk full");
-      const { group } = (await get<ErrorGroups>("/errors")).body.groups[0]!;
+      const { group } = (await get<FailureGroups>("/errors")).body.groups[0]!;
       for (const [method, path, body] of [
         ["POST", `${group}/ignore`, { for: "soon" }],
         ["POST", `${group}/ignore`, { for: "1h", until: 1 }],
@@ -93,7 +95,7 @@ onEveryStore((target) => {
           expect((await send("POST", `/errors/${nobody}/${verb}`)).status).toBe(404);
         expect((await send("PATCH", `/errors/${nobody}`, { note: "x" })).status).toBe(404);
       }
-      expect(await store.query(`select count(*) as n from ${store.table("error_group")}`)).toEqual([
+      expect(await store.query(`select count(*) as n from ${store.table("failure_group")}`)).toEqual([
         { n: 0 },
       ]);
       expect((await get<{ entries: AuditLine[] }>("/audit")).body.entries).toEqual([]);
@@ -104,7 +106,7 @@ onEveryStore((target) => {
       await die(hf, "a", "login failed: password=hunter2");
       const header = { "x-holdfast": "1" };
       const viewer = over(hf, { auth: () => ({ name: "eve", role: "viewer" }) });
-      const seen = await viewer.get<ErrorGroups>("/errors");
+      const seen = await viewer.get<FailureGroups>("/errors");
       const { group, message } = seen.body.groups[0]!;
       expect(message).toContain("login failed");
       expect(JSON.stringify([seen.body, (await viewer.get(`/errors/${group}`)).body])).not.toContain(
@@ -116,8 +118,8 @@ onEveryStore((target) => {
       }
       expect((await viewer.send("PATCH", `/errors/${group}`, { note: "x" }, header)).status).toBe(403);
       const blind = over(hf, { auth: () => ({ name: "eve", permissions: ["view"] }) });
-      expect((await blind.get<ErrorGroups>("/errors")).body.groups[0]!.message).toBeNull();
-      expect((await blind.get<ErrorGroupDetail>(`/errors/${group}`)).body.message).toBeNull();
+      expect((await blind.get<FailureGroups>("/errors")).body.groups[0]!.message).toBeNull();
+      expect((await blind.get<FailureGroupDetail>(`/errors/${group}`)).body.message).toBeNull();
       const readOnly = over(hf, { readOnly: true });
       expect(code(await readOnly.send("POST", `/errors/${group}/resolve`, {}))).toBe("READ_ONLY");
       expect((await hf.errors.get(group))?.state).toBe("open");

@@ -40,7 +40,7 @@ const kinds = ["declined", "scheduled", "ready", "spare", "gone", "edited"] as c
 
 /** Needs a client with `jobLog`. */
 export async function world(hf: Holdfast): Promise<World> {
-  const { worker, flow } = await fillFeatures(hf);
+  const { worker, workflow } = await fillFeatures(hf);
   onTestFinished(() => worker.stop());
   const { jobs: made } = await hf.batch(
     kinds.map((name) => ({
@@ -57,7 +57,7 @@ export async function world(hf: Holdfast): Promise<World> {
   await hf.holds.set("h", { queues: ["spare", "bank"], reason: "log in again" });
   const ids = Object.fromEntries(kinds.map((name, i) => [name, made[i]!.id]));
   const { group } = (await hf.errors.list()).find(({ name }) => name === "ask-bank")!;
-  return { hf, ids: { ...flow, ...ids }, group };
+  return { hf, ids: { ...workflow, ...ids }, group };
 }
 
 /** Every GET. */
@@ -80,13 +80,13 @@ export function reads({ ids, group }: World, operation: string): readonly Call[]
       "listJobs",
       "countJobs",
       "jobFacets",
-      "listKinds",
-      "errorGroups",
+      "listDefinitions",
+      "failureGroups",
       "listRuns",
       "listBatches",
       "queueTrends",
       "stuckJobs",
-      "slowKinds",
+      "slowNames",
       "database",
       "doctor",
       "listAudit",
@@ -99,7 +99,7 @@ export function reads({ ids, group }: World, operation: string): readonly Call[]
       "listLanes",
       "throttledLanes",
       "limitUse",
-      "listOverrides",
+      "listTemporaryLimits",
       "listBudgets",
       "listBreakers",
     ].map((id) => ({ id })),
@@ -107,9 +107,9 @@ export function reads({ ids, group }: World, operation: string): readonly Call[]
     { id: "getOperation", path: { id: operation } },
     { id: "getJob", path: { id: ids["dead"]! } },
     { id: "getJob", path: { id: ids["declined"]! } },
-    { id: "getKind", path: { name: "fulfil-order" } },
+    { id: "getDefinition", path: { name: "fulfil-order" } },
     { id: "failuresBy", query: "by=version" },
-    { id: "errorGroup", path: { group } },
+    { id: "failureGroup", path: { group } },
     { id: "jobsMatching", query: `id=${ids["dead"]!.slice(-12)}` },
     { id: "checkInput", path: { id: ids["dead"]! } },
     { id: "jobHistory", path: { id: ids["done"]! } },
@@ -173,7 +173,7 @@ export async function changes(
   await run({
     id: "signal",
     body: { name: "packed", key: "nobody", data: 1 },
-    audited: ["flows.signal", "packed"],
+    audited: ["workflows.signal", "packed"],
   });
 
   const filter = { ids: [made] };
@@ -199,7 +199,7 @@ export async function changes(
   await named("drainQueue", "spare", "queues.drain");
   await named("resumeQueue", "spare", "queues.resume");
   await named("setQueue", "spare", "queues.set", { concurrency: 3, for: "1h" });
-  await named("endQueueOverride", "spare", "overrides.end");
+  await named("endQueueTemporaryLimit", "spare", "temporary-limits.end");
 
   const { workers } = (await get<{ workers: { id: string }[] }>("/workers")).body;
   const worker = workers[0]!.id;
@@ -232,11 +232,11 @@ export async function changes(
     body: { concurrency: 2, for: "1h" },
     audited: ["lanes.set", "tenants/globex"],
   });
-  await run({ id: "endLaneOverride", path: lane, audited: ["overrides.end", "tenants/globex"] });
+  await run({ id: "endLaneTemporaryLimit", path: lane, audited: ["temporary-limits.end", "tenants/globex"] });
   await run({ id: "resetLane", path: lane, audited: ["lanes.reset", "tenants/globex"] });
   await run({ id: "dropLane", path: lane, audited: ["lanes.drop", "tenants/globex"] });
   await named("setBudget", "slack", "budgets.set", { limit: 10, per: "1m", for: "1h" });
-  await named("endBudgetOverride", "slack", "overrides.end");
+  await named("endBudgetTemporaryLimit", "slack", "temporary-limits.end");
   await named("drainBudget", "slack", "budgets.drain");
   await named("resetBudget", "slack", "budgets.reset");
   await named("removeBudget", "slack", "budgets.remove");

@@ -85,7 +85,7 @@ onEveryStore((target) => {
       expect(response.headers.get("content-type")).toContain("text/csv");
       const text = await response.text();
       expect(text.split("\r\n")[0]).toBe(
-        "id,name,queue,state,priority,attempt,maxAttempts,lane,key,context,createdAt,runAt,startedAt,endedAt,error,errorGroup,inputBytes,input",
+        "id,name,queue,state,priority,attempt,maxAttempts,lane,key,context,createdAt,runAt,startedAt,endedAt,error,failureGroup,inputBytes,input",
       );
       expect(text).toContain(`,"'@SUM(A1), ""x""\nb",`);
       expect(text).toContain(`,"'+1",`);

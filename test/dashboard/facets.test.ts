@@ -69,8 +69,8 @@ test("[K2] what is said beside a list is never below what it shows", () => {
 onEveryStore((target) => {
   test("[K2] what waits for a signal or a job until a time is counted as waiting, as in lists", async () => {
     const { hf, get, send } = await api(target);
-    const flow = defineJob({
-      name: "flow",
+    const workflow = defineJob({
+      name: "workflow",
       run: async (of: "signal" | "job" | "sleep", ctx) => {
         if (of === "signal") await ctx.waitFor("approved", { key: ctx.id, timeout: "1h" });
         else if (of === "job") await Promise.all([ctx.call(plain, 1), ctx.sleep("nap", "1h")]);
@@ -80,13 +80,13 @@ onEveryStore((target) => {
     // More of them than are counted at once; some of another level.
     await hf.enqueueMany(
       Array.from({ length: 120 }, (_, n) => ({
-        job: flow,
+        job: workflow,
         input: "signal" as const,
         priority: n < 5 ? 1 : 0,
       })),
     );
-    await hf.enqueueMany((["sleep", "sleep", "job"] as const).map((input) => ({ job: flow, input })));
-    const worker = hf.work([flow], { queues: { default: 20 } });
+    await hf.enqueueMany((["sleep", "sleep", "job"] as const).map((input) => ({ job: workflow, input })));
+    const worker = hf.work([workflow], { queues: { default: 20 } });
     const listed = async () => (await hf.queues.list()).find(({ name }) => name === "default")?.counts;
     await expect.poll(listed, { timeout: 20_000 }).toMatchObject({ waiting: 121, scheduled: 2, running: 0 });
     await worker.stop();
@@ -141,8 +141,8 @@ onEveryStore((target) => {
       queues: { mail: "4", default: "4" },
       names: { plain: "8", mail: "4" },
     });
-    const [group] = (await insight.errorGroups({ names: ["mail"] })).groups;
-    expect(all(await insight.facets({ errorGroup: group!.group }))).toEqual({
+    const [group] = (await insight.failureGroups({ names: ["mail"] })).groups;
+    expect(all(await insight.facets({ failureGroup: group!.group }))).toEqual({
       states: { dead: "2" },
       queues: { mail: "2" },
       names: { mail: "2" },

@@ -36,10 +36,10 @@ onEveryStore((target) => {
   describe("changed input", () => {
     test("[K1] a dry run shows inputs before and after, redacted; then all come back with theirs patched, at once", async () => {
       const { hf, send } = await api(target);
-      const errorGroup = await dead(hf, 7);
+      const failureGroup = await dead(hf, 7);
       const body = {
         action: "retry",
-        filter: { state: ["dead"], errorGroup },
+        filter: { state: ["dead"], failureGroup },
         patch: { plan: "pro", token: null },
       };
       const { body: dry } = await send<DryRun>("POST", "/jobs/bulk", { ...body, dryRun: true });
@@ -140,13 +140,13 @@ onEveryStore((target) => {
         const query = since === undefined ? "" : `&since=${since}`;
         const { status, body } = await get<FailuresBy>(`/failures?by=${side}${query}`);
         expect([status, body.cut]).toEqual([200, false]);
-        return body.lines.map(({ value, name, failures, causes }) => [
+        return body.lines.map(({ value, name, failures, groups }) => [
           name === null ? value : `${name} ${value}`,
           failures,
-          causes,
+          groups,
         ]);
       };
-      expect(await by("kind")).toEqual([
+      expect(await by("name")).toEqual([
         ["send-mail", 6, 1],
         ["charge", 3, 1],
       ]);

@@ -1,12 +1,12 @@
-// Schedules, limits, flows and series through the HTTP API: what the page reads is what the client has, on every store.
+// Schedules, limits, workflows and series through the HTTP API: what the page reads is what the client has, on every store.
 import { describe, expect, test } from "vitest";
 import { loadIn, loadOf, seriesOf } from "../../src/dashboard/api/charts.ts";
-import { flowOf } from "../../src/dashboard/api/flow-history.ts";
+import { workflowOf } from "../../src/dashboard/api/workflow-history.ts";
 import type {
   AuditLine,
   BreakerLine,
   BudgetLine,
-  FlowHistory,
+  WorkflowHistory,
   LaneList,
   Overview,
   QueueDetail,
@@ -247,11 +247,11 @@ onEveryStore((target) => {
       await worker.stop();
     });
 
-    test("[K3] a flow is told with its steps, signals, related jobs and its graph; a signal sends it on; secrets stay out", async () => {
+    test("[K3] a workflow is told with its steps, signals, related jobs and its graph; a signal sends it on; secrets stay out", async () => {
       const { hf, get, send } = await api(target);
       const child = defineJob({ name: "child", run: async (n: number) => n * 2 });
-      const flow = defineJob({
-        name: "flow",
+      const workflow = defineJob({
+        name: "workflow",
         run: async (_input: unknown, ctx) => {
           await ctx.step("one", async () => ({ password: "hunter2", ok: true }));
           await ctx.step("tell", () => ctx.enqueue(plain, 1, { queue: "elsewhere" }));
@@ -260,12 +260,13 @@ onEveryStore((target) => {
         },
       });
       const before = await hf.enqueue(child, 1);
-      const { id } = await hf.enqueue(flow, null, { after: [before.id] });
-      const history = async (): Promise<FlowHistory> => (await get<FlowHistory>(`/jobs/${id}/history`)).body;
+      const { id } = await hf.enqueue(workflow, null, { after: [before.id] });
+      const history = async (): Promise<WorkflowHistory> =>
+        (await get<WorkflowHistory>(`/jobs/${id}/history`)).body;
       expect((await history()).children).toMatchObject([
         { id: before.id, relation: "after", state: "ready" },
       ]);
-      const worker = hf.work([flow, child], { queues: ["default"] });
+      const worker = hf.work([workflow, child], { queues: ["default"] });
       await expect.poll(async () => (await hf.jobs.get(id))?.waitsFor, { timeout: 20_000 }).toBe("signal");
       const waiting = await history();
       expect(waiting.steps.map(({ name, kind, state }) => [name, kind, state])).toEqual([
@@ -289,9 +290,9 @@ onEveryStore((target) => {
       const drawn = edges.map(({ from, to }) => `${label(from)} > ${label(to)}`);
       expect(drawn).toEqual(
         expect.arrayContaining([
-          "child > flow",
-          "flow > one",
-          "flow > plain",
+          "child > workflow",
+          "workflow > one",
+          "workflow > plain",
           "one > tell",
           `tell > ${waiting.steps[2]!.name}`,
         ]),
@@ -308,13 +309,13 @@ onEveryStore((target) => {
       await worker.stop();
     });
 
-    test("[K3] without view:payload outputs, data and failures of a flow are not shown", async () => {
+    test("[K3] without view:payload outputs, data and failures of a workflow are not shown", async () => {
       const { hf, get } = await api(target, {
         auth: { token: "a-token-that-is-long-enough" },
         authorize: (_who, permission) => permission !== "view:payload",
       });
-      const flow = defineJob({
-        name: "flow",
+      const workflow = defineJob({
+        name: "workflow",
         retry: { attempts: 1, backoff: fixed("1s") },
         run: async (_input: unknown, ctx) => {
           await ctx.step("one", async () => ({ private: "output" }));
@@ -324,8 +325,8 @@ onEveryStore((target) => {
         },
       });
       await hf.queues.set("default", { breaker: { after: 1, cooldown: "1h" } });
-      const worker = hf.work([flow], { queues: ["default"] });
-      const { id } = await hf.enqueue(flow, null);
+      const worker = hf.work([workflow], { queues: ["default"] });
+      const { id } = await hf.enqueue(workflow, null);
       await expect.poll(async () => (await hf.jobs.get(id))?.state, { timeout: 20_000 }).toBe("dead");
       await expect.poll(async () => (await hf.breakers.list()).length, { timeout: 20_000 }).toBe(1);
       const answers = [await get(`/jobs/${id}/history`), await get("/breakers")];
@@ -469,20 +470,20 @@ describe("shapes", () => {
       seq: number,
       name: string,
       given: number,
-      place: number | null,
+      givenOrder: number | null,
     ): JobHistory["steps"][number] => ({
       seq,
       given,
-      place,
+      givenOrder,
       name,
       kind: "step",
-      state: place === null ? "open" : "done",
+      state: givenOrder === null ? "open" : "done",
       attempt: 1,
       tries: 1,
       triedAt: [],
       // All in one millisecond: the clock says nothing of the order.
       startedAt: new Date(5),
-      endedAt: place === null ? null : new Date(5),
+      endedAt: givenOrder === null ? null : new Date(5),
       wakeAt: null,
       output: null,
       error: null,
@@ -496,7 +497,7 @@ describe("shapes", () => {
       step(4, "e", 4, null),
     ];
     const edgesOf = (state: "running" | "dead") =>
-      flowOf(
+      workflowOf(
         { id: "job", name: "job", state },
         { attempts: [], steps, signals: [], children: [], stepCount: 5, stepCountMore: false, more: false },
         500,

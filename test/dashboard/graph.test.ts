@@ -1,15 +1,15 @@
 // A workflow's graph, as it is put together: what came after what, fan-outs, runs inside of runs.
 import { describe, expect, test } from "vitest";
-import type { FlowHistory, FlowNode } from "../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, WorkflowNode } from "../../src/dashboard/api/contract.ts";
 import { stepsBefore, type OrderedStep } from "../../src/dashboard/api/step-order.ts";
 import { stemOf } from "../../src/workflows/alike-steps.ts";
 import { countsOf, fansOf } from "../../ui/src/workflows/graph-fan-outs.ts";
 import { type Box, type Opened, type Picture, pictureOf } from "../../ui/src/workflows/graph-picture.ts";
 import { layout } from "../../ui/src/workflows/graph-layout.ts";
 
-type Graph = FlowHistory["graph"];
+type Graph = WorkflowHistory["graph"];
 
-const node = (label: string, given: Partial<FlowNode> = {}): FlowNode => ({
+const node = (label: string, given: Partial<WorkflowNode> = {}): WorkflowNode => ({
   id: label,
   label,
   kind: "step",
@@ -22,7 +22,7 @@ const root = node("run", { kind: "job" });
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 /** run → list → part-0 … part-n → join */
-function fan(count: number, edited: (part: FlowNode, n: number) => FlowNode = (part) => part): Graph {
+function fan(count: number, edited: (part: WorkflowNode, n: number) => WorkflowNode = (part) => part): Graph {
   const parts = numbers(count).map((n) => edited(node(`part-${n}`), n));
   return {
     nodes: [root, node("list"), ...parts, node("join")],
@@ -57,11 +57,11 @@ test("names that differ in a number, or behind a colon, are alike", () => {
 });
 
 describe("what came after what", () => {
-  const step = (name: string, given: number, place: number | null): OrderedStep => ({
+  const step = (name: string, given: number, givenOrder: number | null): OrderedStep => ({
     name,
     kind: "step",
     given,
-    place,
+    givenOrder,
   });
 
   test("steps that are asked for together are side by side, whichever is over first, and what is asked for then comes after all", () => {
@@ -187,7 +187,7 @@ describe("the picture", () => {
   });
 
   test("a run that was called is drawn around its node, and one inside of that", () => {
-    const job = (id: string): FlowNode => node(id, { kind: "job", jobId: id });
+    const job = (id: string): WorkflowNode => node(id, { kind: "job", jobId: id });
     const outer = chain(["a", "b"]);
     const calling = (graph: Graph, from: string, id: string): Graph => ({
       ...graph,

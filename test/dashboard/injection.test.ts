@@ -85,7 +85,7 @@ onEveryStore((target) => {
           "error",
           "workflow",
           "trace",
-          "errorGroup",
+          "failureGroup",
           "state",
           "ids",
           "attempt",
@@ -115,7 +115,7 @@ onEveryStore((target) => {
           "/audit?before=",
           "/jobs/",
           "/queues/",
-          "/kinds/",
+          "/definitions/",
           "/errors/",
           "/operations/",
         ]) {

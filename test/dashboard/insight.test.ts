@@ -23,14 +23,14 @@ test("a filter is walked by the index that has its jobs, each job once", () => {
     walksOf(filter).map(({ source, states }) => `${source}: ${states.join(" ")}`);
   expect(sources({})).toEqual(["Live: scheduled ready running waiting", "Ended: done dead cancelled"]);
   expect(sources({ states: ["running"] })).toEqual(["Held: running"]);
-  expect(sources({ states: ["dead"] })).toEqual(["Unhappy: dead"]);
-  expect(sources({ retrying: true })).toEqual(["Troubled: scheduled ready"]);
+  expect(sources({ states: ["dead"] })).toEqual(["NotDone: dead"]);
+  expect(sources({ retrying: true })).toEqual(["Failed: scheduled ready"]);
   expect(sources({ workflow: "x", states: ["dead", "ready"] })).toEqual(["Children: ready dead"]);
   expect(sources({ workflow: "x", retrying: true })).toEqual(["Children: scheduled ready"]);
   expect(sources({ workflow: "x", ended: { min: 1 } })).toEqual(["Children: done dead cancelled"]);
-  expect(sources({ states: ["dead", "scheduled"], errorGroup: "x" })).toEqual([
-    "Troubled: scheduled",
-    "Unhappy: dead",
+  expect(sources({ states: ["dead", "scheduled"], failureGroup: "x" })).toEqual([
+    "Failed: scheduled",
+    "NotDone: dead",
   ]);
 });
 
@@ -93,8 +93,8 @@ onEveryStore((target) => {
         if (cursor !== null) cursors.push(cursor);
       } while (cursor !== null);
       expect(found).toEqual([id]);
-      const byPlace = (a: string, b: string): number => b.length - a.length || (a < b ? 1 : -1);
-      expect(cursors).toEqual([...new Set(cursors)].sort(byPlace));
+      const byRowKey = (a: string, b: string): number => b.length - a.length || (a < b ? 1 : -1);
+      expect(cursors).toEqual([...new Set(cursors)].sort(byRowKey));
       // Six pieces at most, and at least one thousand in each.
       expect(cursors.length).toBeLessThanOrEqual(6);
     });
@@ -109,7 +109,7 @@ onEveryStore((target) => {
           ),
         );
       const of = async (name: string) =>
-        (await insight.lines()).lines.find(({ queue }) => queue === name)?.ready;
+        (await insight.jobTypes()).jobTypes.find(({ queue }) => queue === name)?.ready;
       const all = Array.from({ length: 500 }, (_, n) => n);
       await put(all, 1);
       await put([7], 150);
@@ -171,7 +171,7 @@ onEveryStore((target) => {
       const retrying = await end(hf, "fail", "user 3 not found");
       await hf.jobs.cancel({ state: "ready" });
 
-      const { groups, searched, cut } = await insight.errorGroups({});
+      const { groups, searched, cut } = await insight.failureGroups({});
       expect({ searched, cut }).toEqual({ searched: 4, cut: false });
       expect(
         groups.map(({ message, dead, retrying: n }) => ({ message: message?.replace(/\d+/, "n"), dead, n })),
@@ -180,17 +180,17 @@ onEveryStore((target) => {
         { message: "disk full", dead: 1, n: 0 },
       ]);
       const group = groups[0]!.group;
-      const listed = await insight.browse({ errorGroup: group }, { limit: 10, cursor: null });
+      const listed = await insight.browse({ failureGroup: group }, { limit: 10, cursor: null });
       expect(listed.jobs.map(({ state }) => state).sort()).toEqual(["dead", "dead", "scheduled"]);
       expect((await insight.browse({ retrying: true }, { limit: 10, cursor: null })).jobs[0]?.id).toBe(
         retrying,
       );
-      expect((await insight.tally({ errorGroup: group, states: ["dead"] })).total).toEqual({
+      expect((await insight.tally({ failureGroup: group, states: ["dead"] })).total).toEqual({
         count: 2,
         more: false,
       });
       const [row] = await store.query(
-        `select count(*) as n from ${store.table("history")} where error_group is not null and state <> 'dead'`,
+        `select count(*) as n from ${store.table("history")} where failure_group is not null and state <> 'dead'`,
       );
       expect(Number(row?.["n"])).toBe(0);
       await hf.jobs.retry({ state: "dead" });
@@ -205,8 +205,8 @@ onEveryStore((target) => {
         Array.from({ length: 3 }, (_, n) => ({ job: plain, input: n, delay: "1h" as const })),
       );
       await hf.lease({ queues: ["mail"], limit: 2, for: "10m" });
-      const { lines } = await insight.lines();
-      expect(lines).toMatchObject([
+      const { jobTypes } = await insight.jobTypes();
+      expect(jobTypes).toMatchObject([
         {
           queue: "default",
           name: "plain",
@@ -278,7 +278,7 @@ onEveryStore((target) => {
       const worker = other.work([failing], { queues: ["default"] });
       await worker.ready;
       await worker.idle();
-      const { groups } = await operatorOf(hf).store.insight.errorGroups({});
+      const { groups } = await operatorOf(hf).store.insight.failureGroups({});
       expect(groups.map(({ dead }) => dead)).toEqual([2, 1]);
       await worker.stop();
     });

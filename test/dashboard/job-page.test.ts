@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import type {
   AuditLine,
-  FlowHistory,
+  WorkflowHistory,
   InputCheck,
   JobDetail,
   RunList,
@@ -43,7 +43,7 @@ onEveryStore((target) => {
         all.push(job);
         return Promise.resolve([]);
       };
-      const newest = (await get<FlowHistory>(`/jobs/${id}/history?limit=10`)).body;
+      const newest = (await get<WorkflowHistory>(`/jobs/${id}/history?limit=10`)).body;
       expect(newest.steps.map(({ name, seq }) => [name, seq])).toEqual(
         Array.from({ length: 10 }, (_, n) => [`s${20 + n}`, 21 + n]),
       );
@@ -51,7 +51,7 @@ onEveryStore((target) => {
       expect(newest.signals).toMatchObject([{ name: "late", state: "waiting" }]);
       // As many as can be drawn, however many the page has.
       expect(newest.graph.nodes.filter(({ seq }) => seq !== null)).toHaveLength(31);
-      const first = (await get<FlowHistory>(`/jobs/${id}/history?limit=30&before=21`)).body;
+      const first = (await get<WorkflowHistory>(`/jobs/${id}/history?limit=30&before=21`)).body;
       expect(first.steps.map(({ seq }) => seq)).toEqual(Array.from({ length: 21 }, (_, n) => n));
       expect(first.earlier).toBeNull();
       expect((await get<JobDetail>(`/jobs/${id}`)).body.why.text).toContain('the signal "late"');

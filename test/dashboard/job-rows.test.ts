@@ -204,7 +204,7 @@ test("how many a search goes through is what the page says", () => {
     ended: { min: 1 },
     workflow: "x",
   };
-  const names = [...DEEP_PARTS, "error", "errorGroup", "workflow", "ended", "worker"] as const;
+  const names = [...DEEP_PARTS, "error", "failureGroup", "workflow", "ended", "worker"] as const;
   for (const name of names)
     for (const states of [undefined, ["dead"], ["ready", "dead"], ["running"]] as (
       | JobState[]

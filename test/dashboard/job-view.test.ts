@@ -1,6 +1,6 @@
 // What a job's page makes of what it is told: moments, stacks, progress and lines. Pure.
 import { describe, expect, test } from "vitest";
-import type { FlowStep } from "../../src/dashboard/api/contract.ts";
+import type { WorkflowStep } from "../../src/dashboard/api/contract.ts";
 import { foldOf, momentsOf } from "../../ui/src/job-page/timeline-moments.ts";
 import { shareOf } from "../../ui/src/job-page/progress-share.ts";
 import { linesOf } from "../../ui/src/workflows/step-lines.ts";
@@ -13,7 +13,7 @@ const job: Parameters<typeof momentsOf>[0] = {
   crashes: 0,
   createdAt: 1_000,
   endedAt: null,
-  errorGroup: null,
+  failureGroup: null,
   errors: [],
   runAt: 1_000,
   startedAt: null,
@@ -234,7 +234,7 @@ describe("progress", () => {
 });
 
 test("lines of a history are JSON, newest first, and keep every digit of a result", () => {
-  const step = { seq: 0, name: "a", output: '{\n  "n": 12345678901234567890.10\n}' } as FlowStep;
+  const step = { seq: 0, name: "a", output: '{\n  "n": 12345678901234567890.10\n}' } as WorkflowStep;
   const lines = linesOf([step, { ...step, seq: 1, name: "b", output: null }]);
   expect(lines).toEqual([
     '{"seq":1,"name":"b"}',

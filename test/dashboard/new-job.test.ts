@@ -2,7 +2,12 @@
 import * as v from "valibot";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import type { ErrorBody, JobDetail, KindDetail, KindList } from "../../src/dashboard/api/contract.ts";
+import type {
+  ErrorBody,
+  JobDetail,
+  DefinitionDetail,
+  DefinitionList,
+} from "../../src/dashboard/api/contract.ts";
 import { type DashboardOptions, serve } from "../../src/dashboard/index.ts";
 import { schemas } from "../../src/dashboard/api/openapi.ts";
 import { defineJob, defineSignal, type StandardSchemaV1 } from "../../src/index.ts";
@@ -84,8 +89,8 @@ onEveryStore((target) => {
       expect((await signal({ boxes: 2 })).status).toBe(200);
       expect(await hf.result(id, { timeout: "30s" })).toEqual({ boxes: 2 });
 
-      const kind = (await ask<KindDetail>("/kinds/order")).body;
-      expect(misfits(schemas["KindDetail"]!, kind, "")).toEqual([]);
+      const kind = (await ask<DefinitionDetail>("/definitions/order")).body;
+      expect(misfits(schemas["DefinitionDetail"]!, kind, "")).toEqual([]);
       expect(kind.signals).toMatchObject([
         { name: "packed", checked: true, schema: { type: "object", required: ["boxes"] } },
         { name: "plain", checked: false, schema: null },
@@ -164,7 +169,7 @@ onEveryStore((target) => {
       const bad = { name: "invite", input: { to: "nobody" }, key: "k", lane: "l" };
       // Nobody here knows it: whoever runs it will look.
       expect((await send("POST", "/jobs", bad)).status).toBe(200);
-      expect((await get<KindDetail>("/kinds/invite")).body).toMatchObject({
+      expect((await get<DefinitionDetail>("/definitions/invite")).body).toMatchObject({
         here: false,
         checked: false,
         schema: null,
@@ -226,15 +231,15 @@ onEveryStore((target) => {
       const worker = hf.work([plain], { queues: ["elsewhere"] });
       await worker.ready;
       await worker.stop();
-      const list = (await get<KindList>("/kinds")).body;
-      expect(misfits(schemas["KindList"]!, list, "")).toEqual([]);
-      expect(list.kinds).toEqual([
+      const list = (await get<DefinitionList>("/definitions")).body;
+      expect(misfits(schemas["DefinitionList"]!, list, "")).toEqual([]);
+      expect(list.names).toEqual([
         { name: "invite", unique: true, lane: true, here: true },
         { name: "plain", unique: false, lane: false, here: true },
         { name: "routed", unique: false, lane: false, here: true },
       ]);
-      const { body } = await get<KindDetail>("/kinds/invite");
-      expect(misfits(schemas["KindDetail"]!, body, "")).toEqual([]);
+      const { body } = await get<DefinitionDetail>("/definitions/invite");
+      expect(misfits(schemas["DefinitionDetail"]!, body, "")).toEqual([]);
       expect(body).toMatchObject({
         name: "invite",
         here: true,
@@ -248,11 +253,11 @@ onEveryStore((target) => {
         properties: { to: { type: "string", format: "email" } },
         required: ["to"],
       });
-      expect((await get<KindDetail>("/kinds/routed")).body).toMatchObject({
+      expect((await get<DefinitionDetail>("/definitions/routed")).body).toMatchObject({
         queue: "q-routed",
         checked: false,
       });
-      expect((await get<KindDetail>("/kinds/nobody-knows")).body).toEqual({
+      expect((await get<DefinitionDetail>("/definitions/nobody-knows")).body).toEqual({
         name: "nobody-knows",
         here: false,
         queue: "q-nobody-knows",
@@ -262,10 +267,10 @@ onEveryStore((target) => {
         schema: null,
         signals: [],
       });
-      expect((await get("/kinds/a%20b")).status).toBe(400);
+      expect((await get("/definitions/a%20b")).status).toBe(400);
       // Another process knows what a worker registered: that a key must be given.
-      await operatorOf(hf).store.kinds.register(new Map([["far", { unique: true, lane: false }]]));
-      expect((await get<KindDetail>("/kinds/far")).body).toMatchObject({
+      await operatorOf(hf).store.definitions.register(new Map([["far", { unique: true, lane: false }]]));
+      expect((await get<DefinitionDetail>("/definitions/far")).body).toMatchObject({
         here: false,
         unique: true,
         lane: false,
@@ -286,7 +291,7 @@ onEveryStore((target) => {
       const jobs = Object.entries(odd).map(([name, input]) => defineJob({ name, input }));
       const { get } = await api(target, { jobs });
       for (const name of Object.keys(odd))
-        expect((await get<KindDetail>(`/kinds/${name}`)).body, name).toMatchObject({
+        expect((await get<DefinitionDetail>(`/definitions/${name}`)).body, name).toMatchObject({
           checked: true,
           schema: null,
         });
@@ -344,7 +349,7 @@ onEveryStore((target) => {
       jobs: [invite],
       traceLink: "https://jaeger.example.org/trace/{traceId}",
     });
-    const kind = (await (await fetch(`${server.url}api/v1/kinds/invite`)).json()) as KindDetail;
+    const kind = (await (await fetch(`${server.url}api/v1/definitions/invite`)).json()) as DefinitionDetail;
     expect(kind).toMatchObject({ here: true, checked: true });
   });
 });

@@ -1,6 +1,6 @@
 // A user who may see one queue alone: no GET route, and no topic of the stream, tells anything of another queue.
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ErrorGroups, FlowHistory, JobDetail, Load } from "../../src/dashboard/api/contract.ts";
+import type { FailureGroups, WorkflowHistory, JobDetail, Load } from "../../src/dashboard/api/contract.ts";
 import type { Authorize } from "../../src/dashboard/index.ts";
 import { routes } from "../../src/dashboard/routes/table.ts";
 import { TOPICS } from "../../src/dashboard/live/topics.ts";
@@ -20,7 +20,7 @@ interface Site {
   readonly eve: Pick<Api, "get" | "send" | "handler">;
   readonly admin: Pick<Api, "get" | "send">;
   /** Jobs of the own queue. */
-  readonly own: Readonly<Record<"dead" | "parent" | "after" | "batched" | "flow" | "ended", string>>;
+  readonly own: Readonly<Record<"dead" | "parent" | "after" | "batched" | "workflow" | "ended", string>>;
   /** Those of the other queue, of which not even the id may be told. */
   readonly hidden: readonly string[];
   /** Those of the other queue that a job of the own one called, enqueued or waits for: their ids are its own data. */
@@ -72,11 +72,11 @@ async function site(hf: Holdfast): Promise<Site> {
   await hf.errors.set(group, { note: `seen by ${MARK}`, link: `https://example.org/${MARK}` });
 
   // A workflow that ended in the other queue only, and one that waits here; a parent here with children there.
-  const flow = defineJob({
-    name: "flow",
+  const workflow = defineJob({
+    name: "workflow",
     run: async (step: string, ctx) => {
       await ctx.step(step, async () => 1);
-      if (step === "own") await ctx.waitFor("go", { key: "flow" });
+      if (step === "own") await ctx.waitFor("go", { key: "workflow" });
     },
   });
   const child = defineJob({
@@ -96,10 +96,10 @@ async function site(hf: Holdfast): Promise<Site> {
       await ctx.waitFor("go", { key: "parent" });
     },
   });
-  const worker = hf.work([flow, child, parent], { queues: { mine: 3, [theirs]: 3 }, name: "w" });
+  const worker = hf.work([workflow, child, parent], { queues: { mine: 3, [theirs]: 3 }, name: "w" });
   onTestFinished(() => worker.stop());
-  const { id: ended } = await hf.enqueue(flow, `step-${MARK}`, { queue: theirs });
-  const { id: waits } = await hf.enqueue(flow, "own", { queue: "mine" });
+  const { id: ended } = await hf.enqueue(workflow, `step-${MARK}`, { queue: theirs });
+  const { id: waits } = await hf.enqueue(workflow, "own", { queue: "mine" });
   const { id: parentId } = await hf.enqueue(parent, 1);
   const until = async (is: () => Promise<boolean>): Promise<void> => {
     while (!(await is())) await new Promise((resolve) => setTimeout(resolve, 5));
@@ -152,7 +152,7 @@ async function site(hf: Holdfast): Promise<Site> {
     eve,
     admin,
     group,
-    own: { dead, parent: parentId, after, batched: batch[0].id, flow: waits, ended },
+    own: { dead, parent: parentId, after, batched: batch[0].id, workflow: waits, ended },
     related: [...related, deadThere],
     hidden: [...new Set([...elsewhere.map(({ id }) => id), then!.id, firedThere])].filter(
       (id) => ![...related, deadThere].includes(id),
@@ -177,7 +177,7 @@ function requests({ own, group, operations, hidden, related }: Site): readonly C
   const ofJob = ["getJob", "jobHistory", "runFile", "jobLog", "checkInput"];
   return [
     ...routes.filter(({ method, path }) => method === "GET" && !path.includes(":")).map(({ id }) => ({ id })),
-    ...["listJobs", "countJobs", "jobFacets", "listRuns", "exportJobs", "errorGroups", "latency"].flatMap(
+    ...["listJobs", "countJobs", "jobFacets", "listRuns", "exportJobs", "failureGroups", "latency"].flatMap(
       (id) => filtered(id),
     ),
     ...["series", "load"].flatMap((id) => filtered(id, `&${range}`)),
@@ -186,15 +186,18 @@ function requests({ own, group, operations, hidden, related }: Site): readonly C
       { id, query: `queue=mine&workflow=${own.parent}` },
       { id, query: `workflow=${own.parent}` },
       { id, query: `queue=mine&search=${MARK}` },
-      { id, query: `queue=mine&errorGroup=${group}` },
+      { id, query: `queue=mine&failureGroup=${group}` },
       { id, query: `ids=${own.dead}` },
       { id, query: `ids=${own.dead},${hidden[0]}` },
     ]),
     { id: "jobsMatching", query: `id=${hidden[0]!.slice(-12)}` },
     ...jobs.flatMap((job) => ofJob.map((id) => ({ id, path: { id: job } }))),
     ...["mine", theirs].map((name) => ({ id: "getQueue", path: { name } })),
-    ...["shared", "plain", "flow", `left-${MARK}`].map((name) => ({ id: "getKind", path: { name } })),
-    ...["errorGroup"].map((id) => ({ id, path: { group } })),
+    ...["shared", "plain", "workflow", `left-${MARK}`].map((name) => ({
+      id: "getDefinition",
+      path: { name },
+    })),
+    ...["failureGroup"].map((id) => ({ id, path: { group } })),
     ...[operations.mine, operations.theirs].map((id) => ({ id: "getOperation", path: { id } })),
     ...["previewSchedule", "scheduleHistory"].flatMap((id) =>
       ["nightly", `sweep-${MARK}`].map((name) => ({ id, path: { name } })),
@@ -252,7 +255,7 @@ onEveryStore((target) => {
       for (const id of [
         "getJob",
         "jobHistory",
-        "errorGroups",
+        "failureGroups",
         "load",
         "series",
         "scheduleHistory",
@@ -288,7 +291,7 @@ onEveryStore((target) => {
 
     test("[O18] failures of one's own queue come without the message, sample, queues and times of the others", async () => {
       const { eve, admin, own } = await site((await api(target)).hf);
-      const [group] = (await eve.get<ErrorGroups>("/errors?queue=mine&name=shared")).body.groups;
+      const [group] = (await eve.get<FailureGroups>("/errors?queue=mine&name=shared")).body.groups;
       expect(group).toMatchObject({
         queue: "mine",
         queues: ["mine"],
@@ -299,7 +302,7 @@ onEveryStore((target) => {
         note: null,
         link: null,
       });
-      const [all] = (await admin.get<ErrorGroups>("/errors?queue=mine&name=shared")).body.groups;
+      const [all] = (await admin.get<FailureGroups>("/errors?queue=mine&name=shared")).body.groups;
       expect(all!.queues).toEqual(expect.arrayContaining(["mine", theirs]));
       expect(all!.note).toContain(MARK);
       expect(group!.firstAt!).toBeGreaterThan(all!.firstAt!);
@@ -327,7 +330,7 @@ onEveryStore((target) => {
     test("[O18] a child's name, state and error text are not visible across queues, nor what its call came to", async () => {
       const { hf, eve, admin, own } = await site((await api(target)).hf);
       const history = async (of: Pick<Api, "get">) =>
-        (await of.get<FlowHistory>(`/jobs/${own.parent}/history`)).body;
+        (await of.get<WorkflowHistory>(`/jobs/${own.parent}/history`)).body;
       const all = await history(admin);
       expect(all.children.map(({ error }) => error).join()).toContain(MARK);
       expect(all.children.every(({ hidden }) => !hidden)).toBe(true);

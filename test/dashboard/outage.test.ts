@@ -202,7 +202,7 @@ onEveryStore((target) => {
       const handler = dashboard(hf, { auth: { token: TOKEN } });
       const { insight } = operatorOf(hf).store;
       const late = Promise.withResolvers<never>();
-      vi.spyOn(insight, "lines").mockReturnValue(late.promise);
+      vi.spyOn(insight, "jobTypes").mockReturnValue(late.promise);
       const response = await handler(new Request("http://localhost/api/v1/stream", { headers: signedIn }));
       handler.close();
       late.reject(new StoreError("CONNECTION_LOST", "gone"));

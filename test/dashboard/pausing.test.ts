@@ -50,7 +50,7 @@ onEveryStore((target) => {
     expect(detail.body).toMatchObject({
       state: "waiting",
       paused: true,
-      wish: null,
+      request: null,
       why: { reason: "job-paused" },
     });
     expect(misfits(schemas["JobDetail"]!, detail.body, "")).toEqual([]);
@@ -83,17 +83,17 @@ onEveryStore((target) => {
     expect(paused.body).toEqual({ outcome: "pause_requested" });
     expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({
       state: "running",
-      wish: "pause",
+      request: "pause",
       paused: false,
     });
     expect((await send("POST", `/jobs/${id}/terminate`, undefined, page)).status).toBe(403);
     await hf.jobs.cancel(id);
-    expect((await get<JobDetail>(`/jobs/${id}`)).body.wish).toBe("cancel");
+    expect((await get<JobDetail>(`/jobs/${id}`)).body.request).toBe("cancel");
     // A pause does not take the place of a cancel.
     await hf.jobs.pause(id);
-    expect((await get<JobDetail>(`/jobs/${id}`)).body.wish).toBe("cancel");
+    expect((await get<JobDetail>(`/jobs/${id}`)).body.request).toBe("cancel");
     await lease?.fail(new Error("no"));
-    expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({ state: "cancelled", wish: null });
+    expect((await get<JobDetail>(`/jobs/${id}`)).body).toMatchObject({ state: "cancelled", request: null });
   });
 
   test("[K3] many are paused and resumed by a filter, with a dry run first", async () => {

@@ -79,9 +79,9 @@ test("only what was changed is sent; an empty field is back to the default", () 
 });
 
 test("each setting says whose word it is, and what it goes back to", () => {
-  const lines = (known: QueueDetail["settings"], override: QueueDetail["override"] = null) =>
+  const lines = (known: QueueDetail["settings"], temporaryLimit: QueueDetail["temporaryLimit"] = null) =>
     Object.fromEntries(
-      settingLines({ settings: known, override } as QueueDetail).map(({ label, value, by, back }) => [
+      settingLines({ settings: known, temporaryLimit } as QueueDetail).map(({ label, value, by, back }) => [
         label,
         [value, by, back?.value ?? null],
       ]),
@@ -90,8 +90,8 @@ test("each setting says whose word it is, and what it goes back to", () => {
     "Slots of each worker": ["set when the workers start", "code", null],
     "Concurrency over the cluster": ["unlimited", "default", null],
   });
-  const override = { untilAt: 1, back: { concurrency: 9, rate: null } };
-  expect(lines(all, override)).toMatchObject({
+  const temporaryLimit = { untilAt: 1, back: { concurrency: 9, rate: null } };
+  expect(lines(all, temporaryLimit)).toMatchObject({
     "Concurrency over the cluster": ["3", "set", "9"],
     Rate: ["10 per 500 ms", "set", "unlimited"],
     Weight: ["2", "set", null],

@@ -84,7 +84,7 @@ onEveryStore((target) => {
       const entries = trail.filter(({ outcome }) => outcome !== "done");
       expect(entries.map(({ action }) => action)).toEqual([
         "jobs.retry",
-        "flows.signal",
+        "workflows.signal",
         "errors.note",
         "holds.set",
       ]);

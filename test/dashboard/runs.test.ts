@@ -2,7 +2,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { FlowHistory, JobDetail, LogList, RunList } from "../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, JobDetail, LogList, RunList } from "../../src/dashboard/api/contract.ts";
 import { dashboard } from "../../src/dashboard/index.ts";
 import { readRunFile } from "../../src/workflows/run-file.ts";
 import { triesOf, withTry } from "../../src/workflows/step-tries.ts";
@@ -173,7 +173,7 @@ onEveryStore((target) => {
       const clock = new FakeClock();
       const { hf, get } = await api(target, {}, { clock });
       const id = await waiting(hf, clock);
-      const { body } = await get<FlowHistory>(`/jobs/${id}/history`);
+      const { body } = await get<WorkflowHistory>(`/jobs/${id}/history`);
       const [reserve, charge, signal] = body.steps;
       expect([reserve?.triedAt.length, signal?.triedAt.length, body.stepCount, body.earlier]).toEqual([
         1,
@@ -205,7 +205,7 @@ onEveryStore((target) => {
       await until(clock, async () => (await hf.jobs.get(id))?.errors.length === 1);
       const { body } = await get<JobDetail>(`/jobs/${id}`);
       expect(body.errors[0]?.ranMs).toBeGreaterThanOrEqual(3_000);
-      const { attempts } = (await get<FlowHistory>(`/jobs/${id}/history`)).body;
+      const { attempts } = (await get<WorkflowHistory>(`/jobs/${id}/history`)).body;
       expect(attempts[0]!.endedAt! - attempts[0]!.startedAt!).toBe(body.errors[0]!.ranMs);
       await advancing(clock, worker.stop());
     });
@@ -225,7 +225,7 @@ onEveryStore((target) => {
       const names: string[] = [];
       let before = "";
       for (let pages = 0; pages < 5; pages += 1) {
-        const { body } = await get<FlowHistory>(`/jobs/${id}/history?limit=10${before}`);
+        const { body } = await get<WorkflowHistory>(`/jobs/${id}/history?limit=10${before}`);
         names.unshift(...body.steps.map(({ name }) => name));
         expect(body.stepCount).toBe(25);
         if (body.earlier === null) break;
@@ -328,7 +328,7 @@ export default { url: "sqlite:nowhere.db", jobs: [defineJob({ name: "order", run
       const viewer = over(hf, { auth: () => ({ name: "eve", permissions: ["view", "view:payload"] }) });
       expect((await viewer.get(`/jobs/${id}/run.json`)).status).toBe(403);
       expect((await viewer.get(`/jobs/${id}/log`)).status).toBe(200);
-      const hidden = (await eve.get<FlowHistory>(`/jobs/${id}/history`)).body;
+      const hidden = (await eve.get<WorkflowHistory>(`/jobs/${id}/history`)).body;
       expect(JSON.stringify(hidden)).not.toContain("hunter2");
     });
   });

@@ -4,11 +4,11 @@ import { defineJob, type Holdfast } from "../../src/index.ts";
 import type {
   BackfillAnswer,
   DryRun,
-  DutyLine,
+  UpkeepTaskLine,
   LaneLine,
   LimitUse,
   Operation,
-  OverrideLine,
+  TemporaryLimitLine,
   QueueTrends,
   WorkerLine,
   WorkerList,
@@ -157,21 +157,23 @@ onEveryStore((target) => {
         { concurrency: 4, rate: { limit: 9, per: "1m" } },
         { until: clock.now() + 30 * minute },
       );
-      const { body } = await get<{ overrides: OverrideLine[] }>("/overrides");
-      expect(body.overrides.map(({ kind, name, lane, untilAt }) => [kind, name, lane, untilAt])).toEqual([
+      const { body } = await get<{ temporaryLimits: TemporaryLimitLine[] }>("/temporary-limits");
+      expect(
+        body.temporaryLimits.map(({ kind, name, lane, untilAt }) => [kind, name, lane, untilAt]),
+      ).toEqual([
         ["queue", "mail", null, clock.now() + 30 * minute],
         ["budget", "new", null, clock.now() + 60 * minute],
         ["budget", "slack", null, clock.now() + 60 * minute],
         ["lane", "mail", "t-7", clock.now() + 60 * minute],
       ]);
-      expect(body.overrides[0]?.back).toEqual({ concurrency: 10, rate: null });
-      expect(misfits(schemas["OverrideList"]!, body, "overrides")).toEqual([]);
+      expect(body.temporaryLimits[0]?.back).toEqual({ concurrency: 10, rate: null });
+      expect(misfits(schemas["TemporaryLimitList"]!, body, "temporary-limits")).toEqual([]);
 
       const worker = hf.work([plain], { queues: ["other"] });
       await worker.ready;
       await clock.advance("29m");
       expect((await all(hf)).queue).toMatchObject({ concurrency: 4 });
-      // A duty asks the database, which takes its own time: the clock goes on in small steps.
+      // An upkeep task asks the database, which takes its own time: the clock goes on in small steps.
       const later = async <T>(look: () => Promise<T>): Promise<T> => {
         await clock.advance("10s");
         return look();
@@ -179,9 +181,9 @@ onEveryStore((target) => {
       const patience = { timeout: 20_000 };
       await expect.poll(() => later(async () => (await all(hf)).queue), patience).toEqual(before.queue);
       // The limit goes back first, and its row is deleted after that.
-      await expect.poll(async () => (await hf.overrides.list()).length, patience).toBe(3);
+      await expect.poll(async () => (await hf.temporaryLimits.list()).length, patience).toBe(3);
       await clock.advance("28m");
-      await expect.poll(() => later(async () => (await hf.overrides.list()).length), patience).toBe(0);
+      await expect.poll(() => later(async () => (await hf.temporaryLimits.list()).length), patience).toBe(0);
       expect(await all(hf)).toEqual({
         ...before,
         budget: expect.objectContaining({ limit: 50, tuned: false }) as unknown,
@@ -193,20 +195,20 @@ onEveryStore((target) => {
       await hf.queues.set("mail", { concurrency: 1, slots: 9 }, { for: "1h" });
       await hf.queues.set("mail", { slots: 5 });
       const holdfast = on(store);
-      expect((await holdfast(["overrides"])).out).toMatch(/queue +mail .*\{"concurrency":10\}/);
-      expect((await send("DELETE", "/overrides/queue/mail")).status).toBe(200);
+      expect((await holdfast(["temporary-limits"])).out).toMatch(/queue +mail .*\{"concurrency":10\}/);
+      expect((await send("DELETE", "/temporary-limits/queue/mail")).status).toBe(200);
       expect((await all(hf)).queue).toMatchObject({ concurrency: 10, slots: 5 });
-      expect((await send("DELETE", "/overrides/queue/mail")).status).toBe(404);
+      expect((await send("DELETE", "/temporary-limits/queue/mail")).status).toBe(404);
       expect(
         (await holdfast(["lanes", "set", "mail", "t-7", "--concurrency", "1", "--for", "1h"])).code,
       ).toBe(0);
-      expect((await holdfast(["overrides", "end", "lane", "mail", "t-7"])).out).toBe(
+      expect((await holdfast(["temporary-limits", "end", "lane", "mail", "t-7"])).out).toBe(
         "Restored the previous values.\n",
       );
       expect((await all(hf)).lane).toEqual(before.lane);
       for (const when of [{ for: "1h", until: 5 }, { for: "soon" }])
         await expect(hf.queues.set("mail", { concurrency: 1 }, when)).rejects.toThrow();
-      expect(await hf.overrides.list()).toEqual([]);
+      expect(await hf.temporaryLimits.list()).toEqual([]);
     });
 
     test("[K1] throttled lanes are listed, most jobs first, and the use of limits is sampled by the minute", async () => {
@@ -259,29 +261,30 @@ onEveryStore((target) => {
   });
 
   describe("workers", () => {
-    test("[K1][F7] who did a duty last is known, and marked; another that takes over is marked instead", async () => {
+    test("[K1][F7] who did an upkeep task last is known, and marked; another that takes over is marked instead", async () => {
       const clock = new FakeClock();
       const { hf, get, store } = await api(target, {}, { clock });
-      const marked = async () => (await get<{ workers: WorkerLine[]; duties: DutyLine[] }>("/workers")).body;
+      const marked = async () =>
+        (await get<{ workers: WorkerLine[]; upkeepTasks: UpkeepTaskLine[] }>("/workers")).body;
       const first = hf.work([plain], { queues: ["other"], name: "first" });
       await first.ready;
       const bury = async (): Promise<string | null> => {
         await clock.advance("10s");
-        return (await marked()).duties.find(({ name }) => name === "bury")?.by ?? null;
+        return (await marked()).upkeepTasks.find(({ name }) => name === "recovery")?.by ?? null;
       };
       await expect.poll(bury, { timeout: 20_000 }).toBe(first.id);
       const answer = await marked();
-      expect(answer.workers.find(({ id }) => id === first.id)?.duties).toContain("bury");
+      expect(answer.workers.find(({ id }) => id === first.id)?.upkeepTasks).toContain("recovery");
       expect(misfits(schemas["WorkerList"]!, answer, "workers")).toEqual([]);
       const known = (await on(store)(["workers", "upkeep", "--json"])).json<{ name: string; by: string }[]>();
-      expect(known.find(({ name }) => name === "bury")?.by).toBe(first.id);
+      expect(known.find(({ name }) => name === "recovery")?.by).toBe(first.id);
       await first.stop();
       const second = hf.work([plain], { queues: ["other"], name: "second" });
       await second.ready;
       await expect.poll(bury, { timeout: 20_000 }).toBe(second.id);
-      expect((await marked()).workers.map(({ name, duties }) => [name, duties.includes("bury")])).toEqual([
-        ["second", true],
-      ]);
+      expect(
+        (await marked()).workers.map(({ name, upkeepTasks }) => [name, upkeepTasks.includes("recovery")]),
+      ).toEqual([["second", true]]);
       await second.stop();
     });
   });
@@ -374,12 +377,12 @@ onEveryStore((target) => {
       ).body;
       // The next slot of the schedule is still its own: it has not been looked at yet.
       expect(dry).toMatchObject({ dryRun: true, had: 1, more: false });
-      expect(dry.slots.map(({ at }) => (at - start) / hour)).toEqual([-2, -1, 0]);
+      expect(dry.occurrences.map(({ at }) => (at - start) / hour)).toEqual([-2, -1, 0]);
       expect(misfits(schemas["BackfillAnswer"]!, dry, "dry")).toEqual([]);
       expect(await hf.jobs.count({ name: "report" })).toBe(1);
       await hf.schedules.pause("hourly");
       const paused = await hf.schedules.backfill("hourly", { ...range, dryRun: true });
-      expect(paused.slots.map(({ at }) => (at.getTime() - start) / hour)).toEqual([-2, -1, 0, 2, 3]);
+      expect(paused.occurrences.map(({ at }) => (at.getTime() - start) / hour)).toEqual([-2, -1, 0, 2, 3]);
       await hf.schedules.resume("hourly");
       clock.set(start + 7 * hour + 10_000);
 
@@ -390,7 +393,7 @@ onEveryStore((target) => {
       expect(seen[1]).toBe(start + 7 * hour);
       const all = { from: new Date(start - 2 * hour), to: new Date(start + 8 * hour) };
       const first = await hf.schedules.backfill("hourly", { ...all, limit: 3 });
-      expect(first.slots.map(({ at, status }) => [(at.getTime() - start) / hour, status])).toEqual([
+      expect(first.occurrences.map(({ at, status }) => [(at.getTime() - start) / hour, status])).toEqual([
         [-2, "enqueued"],
         [-1, "enqueued"],
         [0, "enqueued"],
@@ -400,11 +403,11 @@ onEveryStore((target) => {
         hf.schedules.backfill("hourly", all),
         hf.schedules.backfill("hourly", all),
       ]);
-      expect([...one.slots, ...two.slots].map(({ at }) => (at.getTime() - start) / hour)).toEqual([
-        2, 3, 4, 5, 6,
-      ]);
+      expect([...one.occurrences, ...two.occurrences].map(({ at }) => (at.getTime() - start) / hour)).toEqual(
+        [2, 3, 4, 5, 6],
+      );
       const twice = await hf.schedules.backfill("hourly", all);
-      expect(twice).toEqual({ slots: [], had: 10, more: false });
+      expect(twice).toEqual({ occurrences: [], had: 10, more: false });
       expect(await hf.jobs.count({ name: "report", state: "ready" })).toBe(8);
       const last = hf.work([report], { queues: { default: 4 } });
       await last.ready;

@@ -90,12 +90,12 @@ onEveryStore((target) => {
         ),
       );
       expect(((await stream.next()).value as Event).event).toBe("snapshot");
-      const real = insight.lines.bind(insight);
-      insight.lines = () => Promise.reject(new StoreError("CONNECTION_LOST", "gone"));
+      const real = insight.jobTypes.bind(insight);
+      insight.jobTypes = () => Promise.reject(new StoreError("CONNECTION_LOST", "gone"));
       let seen = (await stream.next()).value as Event;
       while (seen.event !== "trouble") seen = (await stream.next()).value as Event;
       expect(JSON.stringify(seen.data)).not.toContain("gone");
-      insight.lines = real;
+      insight.jobTypes = real;
       while (seen.event !== "change") seen = (await stream.next()).value as Event;
       expect(overviewOf(seen).totals.running).toBe(0);
       await stream.return();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { StoreError, UsageError } from "../../src/errors.ts";
-import { Gather } from "../../src/enqueue/enqueue-batcher.ts";
+import { EnqueueBatcher } from "../../src/enqueue/enqueue-batcher.ts";
 import type { Enqueued, NewJob } from "../../src/jobs/job.ts";
 import { newJob } from "../support/new-job.ts";
 
@@ -17,7 +17,7 @@ function store(options: { refuses?: (jobs: readonly NewJob[]) => Error | undefin
   const batches: string[][] = [];
   const committed: string[] = [];
   const landings: (() => void)[] = [];
-  const gather = new Gather({
+  const gather = new EnqueueBatcher({
     write: async (jobs) => {
       batches.push(jobs.map(({ id }) => id));
       if (options.manual === true) await new Promise<void>((resolve) => landings.push(resolve));
@@ -84,7 +84,7 @@ describe("gathering", () => {
 
   test("one caller in a loop never waits for a turn of the event loop", async () => {
     let turns = 0;
-    const gather = new Gather({
+    const gather = new EnqueueBatcher({
       write: async (jobs) => written(jobs),
       committed: () => {},
       groupsAtOnce: 1,

@@ -195,7 +195,7 @@ onEveryStore((target) => {
       expect(after.id).not.toBe(running?.id);
     });
 
-    test("[A12] a key is unique over its kind, its queue or everything", async () => {
+    test("[A12] a key is unique over its name, its queue or everything", async () => {
       const { hf } = await fresh(target);
       const kinds = (scope: "job" | "queue" | "global") =>
         ["x", "y"].map((name) =>
@@ -219,7 +219,7 @@ onEveryStore((target) => {
       expect(await statuses("global")).toEqual(["enqueued", "duplicate", "duplicate"]);
     });
 
-    test("[A13] the key can be a field of the input, per kind", async () => {
+    test("[A13] the key can be a field of the input, per name", async () => {
       const { hf } = await fresh(target);
       const fetch = defineJob({
         name: "fetch",

@@ -59,7 +59,7 @@ onEveryStore((target) => {
       await fresh.query(`select count(*) as n from ${fresh.table("meta")} where key = 'instance'`),
     ).toEqual([{ n: 1 }]);
     expect(await fresh.query(`select count(*) as n from ${fresh.table("ready")}`)).toEqual([{ n: 5 }]);
-    expect(await fresh.query(`select count(*) as n from ${fresh.table("line")}`)).toEqual([{ n: 1 }]);
+    expect(await fresh.query(`select count(*) as n from ${fresh.table("job_type")}`)).toEqual([{ n: 1 }]);
   });
 
   test("[A2] opening a database that is up to date changes nothing of it", async () => {
@@ -537,14 +537,14 @@ onEveryStore((target) => {
     expect((await hf.enqueue(hourly, 0)).status, "not ended: held however long it takes").toBe("duplicate");
   });
 
-  test("[A12] a key is unique over its kind, its queue or everything, as its scope says", async () => {
+  test("[A12] a key is unique over its name, its queue or everything, as its scope says", async () => {
     const { hf } = await client(target);
     const kind = (name: string, scope: "job" | "queue" | "global") =>
       defineJob({ name, unique: { key: () => "k", scope } });
     const status = async (name: string, scope: "job" | "queue" | "global", queue: string): Promise<string> =>
       (await hf.enqueue(kind(name, scope), 0, { queue })).status;
     expect(await status("a", "job", "q1")).toBe("enqueued");
-    expect(await status("a", "job", "q2"), "same kind, other queue").toBe("duplicate");
+    expect(await status("a", "job", "q2"), "same name, other queue").toBe("duplicate");
     expect(await status("b", "job", "q1"), "other kind").toBe("enqueued");
     expect(await status("c", "queue", "q1")).toBe("enqueued");
     expect(await status("d", "queue", "q1"), "other kind, same queue").toBe("duplicate");
@@ -553,7 +553,7 @@ onEveryStore((target) => {
     expect(await status("f", "global", "q2"), "everything else").toBe("duplicate");
   });
 
-  test("[A13] a kind with a field as its key dedupes by that field, and other kinds do not", async () => {
+  test("[A13] a name with a field as its key dedupes by that field, and other kinds do not", async () => {
     const { hf } = await client(target);
     const chapter = defineJob({
       name: "chapter",
@@ -578,7 +578,7 @@ onEveryStore((target) => {
     expect(await count("job")).toBe(0);
   });
 
-  test("[A13] by name, a kind whose key is computed needs its key from the caller", async () => {
+  test("[A13] by name, a name whose key is computed needs its key from the caller", async () => {
     const { hf, count } = await client(target);
     const chapter = defineJob({ name: "chapter", unique: "chapterId", run: () => null });
     await hf.work([chapter], { queues: ["elsewhere"], ...patient }).ready;

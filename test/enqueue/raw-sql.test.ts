@@ -396,7 +396,7 @@ onSqlite((target) => {
     for (const n of [1, 2, 3, 4, 5]) ids.push((await hf.enqueue("plain", n)).id);
     await worker.idle();
     const waiting = (await hf.enqueue("plain", 6, { delay: "1h" })).id;
-    const before = [await rows("job"), await rows("ready"), await rows("history"), await rows("line")];
+    const before = [await rows("job"), await rows("ready"), await rows("history"), await rows("job_type")];
     for (const or of ["abort", "fail", "ignore", "replace", "rollback"])
       for (const id of [ids[4] as string, (ids[0] as string).toUpperCase(), waiting])
         for (const name of ["plain", "new-one"])
@@ -406,7 +406,7 @@ onSqlite((target) => {
             ),
             `or ${or}`,
           ).rejects.toThrow("id belongs to a job that is there already");
-    expect([await rows("job"), await rows("ready"), await rows("history"), await rows("line")]).toEqual(
+    expect([await rows("job"), await rows("ready"), await rows("history"), await rows("job_type")]).toEqual(
       before,
     );
     await worker.idle();
@@ -420,9 +420,11 @@ onSqlite((target) => {
       await fresh.query(
         `insert or ${or} into ${fresh.table("enqueue")} (id, name, lane) values ('${newId()}', 'plain', 'a'), (null, 'plain', 'a')`,
       );
-    expect([(await rows("line")).length, (await rows("lane")).length, (await rows("bell")).length]).toEqual([
-      1, 1, 1,
-    ]);
+    expect([
+      (await rows("job_type")).length,
+      (await rows("lane")).length,
+      (await rows("lane_wakeup")).length,
+    ]).toEqual([1, 1, 1]);
     expect(new Set(await leased(hf)).size).toBe(2 * policies.length);
   });
 

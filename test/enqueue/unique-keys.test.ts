@@ -90,7 +90,7 @@ onEveryStore((target) => {
     await hf.close();
   });
 
-  test("replacing a queued job moves it to the new queue and kind", async () => {
+  test("replacing a queued job moves it to the new queue and name", async () => {
     const { hf } = await start();
     const unique = { key: () => "k", scope: "global", onConflict: "replace" } as const;
     const a = defineJob({ name: "a", queue: "q1", unique, run: (_input: unknown) => {} });

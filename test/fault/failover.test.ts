@@ -272,7 +272,7 @@ test("[O4] postgres 18: a worker that the new primary does not know tells it ane
   const before = ticks;
   await soon("it to fire again", () => ticks > before + 1);
   await soon("its kinds to be known", async () =>
-    (await operatorOf(other()).store.kinds.list()).has("keyed"),
+    (await operatorOf(other()).store.definitions.list()).has("keyed"),
   );
   await worker.stop();
 });

@@ -81,21 +81,21 @@ onEveryStore((target) => {
   test("[N5] [N11] runs that sleep in a lane keep to its limits through kills, a pause and a limit that is lowered", async () => {
     const lab = await Lab.on(await target.fresh());
     const { hf } = lab;
-    await hf.lanes.set("flows", "a", { concurrency: 4 });
-    await hf.lanes.set("flows", "b", { concurrency: 1 });
-    await hf.queues.set("flows", { concurrency: 5 });
-    const run = (of: string) => ({ job: "walk", input: { ms: 30, of }, queue: "flows", lane: of });
+    await hf.lanes.set("workflows", "a", { concurrency: 4 });
+    await hf.lanes.set("workflows", "b", { concurrency: 1 });
+    await hf.queues.set("workflows", { concurrency: 5 });
+    const run = (of: string) => ({ job: "walk", input: { ms: 30, of }, queue: "workflows", lane: of });
     const jobs = [
       ...Array.from({ length: 40 }, () => run("a")),
       ...Array.from({ length: 12 }, () => run("b")),
     ];
     await hf.enqueueMany(jobs);
-    const children = await Promise.all([1, 2, 3].map(() => lab.start(2, { flows: 4 })));
+    const children = await Promise.all([1, 2, 3].map(() => lab.start(2, { workflows: 4 })));
     await sleep(400); // anywhere in the middle
     await lab.kill(children[0]!);
-    children[0] = await lab.start(2, { flows: 4 });
-    await hf.lanes.pause("flows", "b");
-    await hf.lanes.set("flows", "a", { concurrency: 2 });
+    children[0] = await lab.start(2, { workflows: 4 });
+    await hf.lanes.pause("workflows", "b");
+    await hf.lanes.set("workflows", "a", { concurrency: 2 });
     await sleep(2_000); // what was claimed before has started, and has come to its end
     const pausedFrom = monotonic();
     const more = Array.from({ length: 20 }, () => run("a"));
@@ -103,7 +103,7 @@ onEveryStore((target) => {
     await lab.kill(children[1]!);
     await sleep(1_000);
     const pausedUntil = monotonic();
-    await hf.lanes.resume("flows", "b");
+    await hf.lanes.resume("workflows", "b");
     await lab.allDone(jobs.length + more.length);
     const most = lab.mostAtOnce();
     expect(most.get("a")).toBeLessThanOrEqual(4);

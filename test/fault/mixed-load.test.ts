@@ -169,11 +169,11 @@ class MixedLoad {
     const notes = lines<MixedNote>(this.#log);
     const runs = new Map<string, number>();
     for (const { event, name, job, part } of notes) {
-      const run = `${event} of ${name} ${job} ${name === "flow" ? part : ""}`;
+      const run = `${event} of ${name} ${job} ${name === "workflow" ? part : ""}`;
       runs.set(run, (runs.get(run) ?? 0) + 1);
     }
     for (const [run, times] of runs) if (times !== 1) found.push(`${times} times: ${run}`);
-    const parts: Record<string, readonly string[]> = { flow: ["first", "left", "right"] };
+    const parts: Record<string, readonly string[]> = { workflow: ["first", "left", "right"] };
     for (const [name, ids] of Object.entries(accepted))
       for (const id of new Set(ids))
         for (const part of parts[name] ?? [""])
@@ -193,14 +193,14 @@ class MixedLoad {
         if (state !== (name === "fleeting" ? "gone" : "done")) found.push(`${name} ${id} is ${state}`);
         if (job !== undefined && (job.attempt !== 1 || job.crashes !== 0))
           found.push(`${name} ${id} has ${job.attempt} attempts and ${job.crashes} crashes`);
-        if (name !== "flow") continue;
+        if (name !== "workflow") continue;
         const { n } = (job?.input ?? {}) as { n?: number };
         if (JSON.stringify(job?.output) !== JSON.stringify({ one: 1, two: 2, called: n }))
-          found.push(`flow ${id} came to ${JSON.stringify(job?.output)}`);
+          found.push(`workflow ${id} came to ${JSON.stringify(job?.output)}`);
       }
     const children = notes.filter(({ name, event }) => name === "child" && event === "start").length;
-    const flows = accepted["flow"]?.length ?? 0;
-    if (children !== flows) found.push(`${flows} flows called ${children} jobs`);
+    const workflows = accepted["workflow"]?.length ?? 0;
+    if (children !== workflows) found.push(`${workflows} workflows called ${children} jobs`);
     found.push(...overlaps(notes), ...(await this.#missedTicks(notes)), ...this.#misfortunes());
     return found.slice(0, 50);
   }

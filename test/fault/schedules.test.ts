@@ -11,8 +11,8 @@ import { Cluster } from "./cluster.ts";
 
 const work = { queues: { default: 5 }, lease: "3s", heartbeat: "750ms" } as const;
 
-/** The slots that the jobs were made for, in seconds, in order; a job that lost its worker is due anew, its slot stays. */
-async function slotsOf(store: Pick<FreshStore, "query" | "table">): Promise<number[]> {
+/** The occurrences that the jobs were made for, in seconds, in order; a job that lost its worker is due anew, its occurrence stays. */
+async function occurrencesOf(store: Pick<FreshStore, "query" | "table">): Promise<number[]> {
   const rows = await store.query(`select extras from ${store.table("job")}`);
   return rows
     .map(({ extras }) => (JSON.parse(String(extras)) as { schedule: { at: number } }).schedule.at / 1_000)
@@ -30,7 +30,7 @@ onEveryStore((target) => {
   const why = older ? " (skipped: it takes long, and Postgres 18 shows it)" : "";
 
   test.skipIf(older)(
-    `[G3][lab-T4] five processes, killed and restarted at random: each slot makes exactly one job${why}`,
+    `[G3][lab-T4] five processes, killed and restarted at random: each occurrence makes exactly one job${why}`,
     async () => {
       const store = await target.fresh();
       const cluster = await Cluster.on(store);
@@ -55,7 +55,7 @@ onEveryStore((target) => {
       await cluster.hf.schedules.pause("tick");
       const count = await fired();
       expect(kills).toBeGreaterThan(5);
-      const seconds = await slotsOf(store);
+      const seconds = await occurrencesOf(store);
       expect(seconds).toHaveLength(count);
       expectEverySecondOnce(seconds);
       await cluster.allDone(count, 60_000);
@@ -63,7 +63,7 @@ onEveryStore((target) => {
     },
   );
 
-  test("[G3] processes that die before, in and after the firing transaction leave each slot its one job", async () => {
+  test("[G3] processes that die before, in and after the firing transaction leave each occurrence its one job", async () => {
     const store = await target.fresh();
     const cluster = await Cluster.on(store);
     await cluster.hf.schedules.put({
@@ -89,13 +89,13 @@ onEveryStore((target) => {
     await cluster.worker(work);
     await waitFor(
       async () => {
-        const seconds = await slotsOf(store);
+        const seconds = await occurrencesOf(store);
         return seconds.length >= 5 && (seconds.at(-1) ?? 0) > Date.now() / 1_000 - 5;
       },
       { what: "the living worker to catch up", deadlineMs: 30_000, everyMs: 100 },
     );
     await cluster.hf.schedules.pause("tick");
-    expectEverySecondOnce(await slotsOf(store));
+    expectEverySecondOnce(await occurrencesOf(store));
   });
 
   test("[H1] fifty racers on ten tokens in two processes: ten are granted", async () => {
@@ -143,7 +143,7 @@ onEveryStore((target) => {
 });
 
 describe("postgres 18", () => {
-  test("[lab-T4] a database that restarts at the tick: no slot is lost or doubled, and the workers live on", async () => {
+  test("[lab-T4] a database that restarts at the tick: no occurrence is lost or doubled, and the workers live on", async () => {
     await using server = await startPostgres(18);
     const cluster = await Cluster.on({ url: server.url() });
     await cluster.hf.schedules.put({
@@ -169,13 +169,13 @@ describe("postgres 18", () => {
       }
     };
     const store = { query, table: (name: string) => `"holdfast"."${name}"` };
-    await waitFor(async () => ((await slotsOf(store)).at(-1) ?? 0) > restartedAt + 3, {
-      what: "slots after the last restart",
+    await waitFor(async () => ((await occurrencesOf(store)).at(-1) ?? 0) > restartedAt + 3, {
+      what: "occurrences after the last restart",
       deadlineMs: 30_000,
       everyMs: 200,
     });
     await cluster.hf.schedules.pause("tick");
-    expectEverySecondOnce(await slotsOf(store));
+    expectEverySecondOnce(await occurrencesOf(store));
     for (const worker of workers) {
       expect(worker.running).toBe(true);
       expect(worker.output).not.toMatch(/unhandled/i);

@@ -4,7 +4,7 @@ import { defineJob, open, silentLogger } from "holdfast";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { systemClock } from "../../src/clock.ts";
-import { workerDuties } from "../../src/upkeep/tasks.ts";
+import { workerUpkeepTasks } from "../../src/upkeep/tasks.ts";
 import { read } from "../support/repository.ts";
 import { type FreshStore, onPostgres } from "../support/stores.ts";
 import { operatorOf } from "../../src/operate/operator.ts";
@@ -111,7 +111,7 @@ onPostgres((target) => {
     expect(await spans()).toBeLessThanOrEqual(4);
 
     const names = (hf: typeof app): string[] =>
-      workerDuties({
+      workerUpkeepTasks({
         store: operatorOf(hf).store,
         log: silentLogger,
         events: { emit: () => {} },

@@ -144,7 +144,7 @@ onEveryStore((target) => {
       expect(await opened()).toBe(false);
       await world.until(`${name}'s breaker to open`, opened, "1m");
       const [state] = await hf.breakers.list();
-      expect(state!.key).toBe(`kind:${name}`);
+      expect(state!.key).toBe(`name:${name}`);
       // Those that had started by the tenth failure come to their end.
       expect(state!.failures).toBeGreaterThanOrEqual(10);
       await world.closeClients();

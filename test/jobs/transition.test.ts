@@ -19,7 +19,7 @@ const policy: Policy = {
 function job(change: Partial<ClaimedJob> = {}): ClaimedJob {
   return {
     id: "job-1",
-    place: "place-1",
+    rowKey: "place-1",
     token: 7,
     session: 3,
     name: "send-mail",
@@ -55,7 +55,7 @@ describe("decide", () => {
     expect(decide(job({ attempt: 2, errors }), { kind: "succeeded", output: '"ok"' }, policy, env)).toEqual({
       move: "end",
       id: "job-1",
-      place: "place-1",
+      rowKey: "place-1",
       token: 7,
       state: "done",
       output: '"ok"',

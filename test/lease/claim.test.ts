@@ -50,7 +50,7 @@ onEveryStore((target) => {
     expect(taken.length).toBeGreaterThanOrEqual(10);
   });
 
-  test("[B2] a batch has at most the limit and comes in claim order, over kinds and priorities", async () => {
+  test("[B2] a batch has at most the limit and comes in claim order, over names and priorities", async () => {
     const { hf, clock, fresh } = await client(target);
     const items = Array.from({ length: 40 }, (_, n) => ({
       job: `kind-${n % 3}`,
@@ -80,7 +80,7 @@ onEveryStore((target) => {
     ).toEqual([]);
   });
 
-  test("[B3] a lease takes only jobs of the queues and kinds that it names", async () => {
+  test("[B3] a lease takes only jobs of the queues and names that it names", async () => {
     const { hf } = await client(target);
     const put = async (name: string, queue: string): Promise<string> =>
       (await hf.enqueue(name, 0, { queue })).id;
@@ -92,7 +92,7 @@ onEveryStore((target) => {
     expect(await hf.lease({ queues: ["q3"], limit: 10 })).toEqual([]);
   });
 
-  test("[B3] a worker leaves a kind without a handler alone: ready, attempt 0, shown as unserved", async () => {
+  test("[B3] a worker leaves a name without a handler alone: ready, attempt 0, shown as unserved", async () => {
     const { hf } = await client(target);
     const unknown = await hf.enqueue("unknown", 0, { priority: 9 });
     const known = await hf.enqueue(plain, 0);
@@ -104,7 +104,7 @@ onEveryStore((target) => {
     expect(await hf.queues.list()).toMatchObject([{ name: "default", unserved: ["unknown"] }]);
   });
 
-  test("several kinds without a handler are shown in the same order by every store", async () => {
+  test("several names without a handler are shown in the same order by every store", async () => {
     const { hf } = await client(target);
     for (const name of ["b", "c", "a"]) await hf.enqueue(name, 0);
     expect(await hf.queues.list()).toMatchObject([{ name: "default", unserved: ["a", "b", "c"] }]);

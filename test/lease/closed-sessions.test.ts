@@ -6,7 +6,7 @@ import { onEveryStore, onPostgres } from "../support/stores.ts";
 import { type Client, jobOf, newWorld, quickJob, sessionInfo, type World } from "../support/world.ts";
 
 const everything = { queues: "all", names: "all", limit: 10, order: "highest-first" } as const;
-const freshCursor = () => ({ levels: new Map(), lookedBackAt: -Infinity });
+const freshCursor = () => ({ levels: new Map(), rescannedAt: -Infinity });
 
 /** The rows as they are when a claim commits after its session was closed. SQLite has one writer, and never comes to this by itself. */
 async function lateClaim(world: World, client: Client): Promise<string> {

@@ -52,7 +52,7 @@ onEveryStore((target) => {
       expect((await hf.lease({ limit: 2 })).map(({ input }) => input)).toEqual(["second", "first"]);
     });
 
-    test("leases are filtered by queue and kind, and several queues share the limit", async () => {
+    test("leases are filtered by queue and name, and several queues share the limit", async () => {
       const { hf } = await fresh(target);
       for (const queue of ["a", "b", "c"])
         for (const name of ["x", "y"]) await hf.enqueue(name, `${queue}-${name}`, { queue });

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { presets } from "../../src/jobs/presets.ts";
 import type { Lease } from "../../src/lease/lease-client.ts";
-import type { Place } from "../../src/jobs/job.ts";
+import type { RowKey } from "../../src/jobs/job.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
 import { onEveryStore } from "../support/stores.ts";
 import {
@@ -17,7 +17,7 @@ import {
 } from "../support/world.ts";
 
 const everything = { queues: "all", names: "all", limit: 10, order: "highest-first" } as const;
-const freshCursor = () => ({ levels: new Map(), lookedBackAt: -Infinity });
+const freshCursor = () => ({ levels: new Map(), rescannedAt: -Infinity });
 
 const acks: Record<string, (lease: Lease) => Promise<unknown>> = {
   done: (lease) => lease.done({ ok: true }),
@@ -179,7 +179,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { tap } = await world.client();
     const session = await tap.store.sessions.open(sessionInfo());
-    expect(await tap.store.sessions.renew(session)).toMatchObject({ alive: true, stop: false, wishes: [] });
+    expect(await tap.store.sessions.renew(session)).toMatchObject({ alive: true, stop: false, requests: [] });
     await tap.store.sessions.close(session);
     expect(await tap.store.sessions.renew(session)).toMatchObject({ alive: false });
   });
@@ -533,19 +533,19 @@ onEveryStore((target) => {
     const value = target.dialect === "sqlite" ? 1_000 : "01900000-0000-7000-8000-000000000000";
     await expect(
       world.fresh.query(
-        `insert into ${ready} (${jobKey}, line, rank, run_at, token) values (?, 1, 0, 0, 1)`,
+        `insert into ${ready} (${jobKey}, job_type, rank, run_at, token) values (?, 1, 0, 0, 1)`,
         [value],
       ),
     ).rejects.toThrow(/lease_is_whole/);
   });
 });
 
-function end(job: { id: string; place: Place; token: number; attempt: number }): Transition {
-  const { id, place, token, attempt } = job;
+function end(job: { id: string; rowKey: RowKey; token: number; attempt: number }): Transition {
+  const { id, rowKey, token, attempt } = job;
   return {
     move: "end",
     id,
-    place,
+    rowKey,
     token,
     state: "done",
     output: null,

@@ -15,8 +15,8 @@ onEveryStore((target) => {
       if (queue === "limited") await one.hf.queues.set("limited", { concurrency: 50 });
       const lane = where === "lanes" ? { lane: (input: string) => input } : {};
       const plain = defineJob({ name: "plain", queue, ...lane, retry: { attempts: 3 }, run: () => 1 });
-      const flow = defineJob({
-        name: "flow",
+      const workflow = defineJob({
+        name: "workflow",
         queue,
         ...lane,
         run: async (_: string, ctx) => {
@@ -37,11 +37,11 @@ onEveryStore((target) => {
           two: { run: (_: null) => finish("whole") },
         },
       });
-      const running = await one.work([flow, machine], worker);
+      const running = await one.work([workflow, machine], worker);
       // Of the lane "only" a lease without names gets nothing: it must not keep the other lanes from giving.
       const runs = [
-        await one.hf.enqueue(flow, "only"),
-        await one.hf.enqueue(flow, "first"),
+        await one.hf.enqueue(workflow, "only"),
+        await one.hf.enqueue(workflow, "first"),
         await one.hf.enqueue(machine, "first"),
       ];
       const waits = async () => (await one.hf.jobs.count({ state: ["scheduled", "waiting"] })) === 3;
@@ -69,12 +69,12 @@ onEveryStore((target) => {
       expect(await one.hf.lease({ limit: 10 })).toEqual([]);
       for (const { id } of runs) expect((await jobOf(one, id)).state).toBe("ready");
       // Named, they are handed out, and say where a machine stands.
-      const named = await one.hf.lease({ names: ["machine", "flow"], limit: 10 });
+      const named = await one.hf.lease({ names: ["machine", "workflow"], limit: 10 });
       expect(named.map(({ id, step }) => `${id} ${step}`).toSorted()).toEqual(
         runs.map(({ id }, n) => `${id} ${[null, null, "two", "one"][n]}`).toSorted(),
       );
       for (const lease of named) await lease.release();
-      await one.work([flow, machine], worker);
+      await one.work([workflow, machine], worker);
       await world.until("done", async () => (await one.hf.jobs.count({ state: "done" })) === 6, "5m", "5s");
       expect((await jobOf(one, runs[0]!.id)).output).toBe("whole");
     });
@@ -136,9 +136,9 @@ onEveryStore((target) => {
   test("[O19] a retried run is left alone, and one that was undone is a plain job again", async () => {
     const world = await newWorld(target);
     const one = await world.client();
-    const flow = (broken: boolean, undo: boolean) =>
+    const workflow = (broken: boolean, undo: boolean) =>
       defineJob({
-        name: "flow",
+        name: "workflow",
         retry: { attempts: 1 },
         run: async (_: null, ctx) => {
           await ctx.step("a", () => 1, undo ? { undo: () => undefined } : {});
@@ -146,8 +146,8 @@ onEveryStore((target) => {
         },
       });
     for (const undo of [false, true]) {
-      const working = await one.work([flow(true, undo)], worker);
-      const { id } = await one.hf.enqueue(flow(true, undo), null);
+      const working = await one.work([workflow(true, undo)], worker);
+      const { id } = await one.hf.enqueue(workflow(true, undo), null);
       await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
       await world.finish(working.stop());
       await one.hf.jobs.retry(id);

@@ -15,7 +15,7 @@ import {
 } from "../support/world.ts";
 
 const everything = { queues: "all", names: "all", limit: 10, order: "highest-first" } as const;
-const freshCursor = () => ({ levels: new Map(), lookedBackAt: -Infinity });
+const freshCursor = () => ({ levels: new Map(), rescannedAt: -Infinity });
 const lostAnswer = () => new StoreError("CONNECTION_LOST", "the answer was lost after the commit");
 
 /** The call happens, and its answer is lost: `times` times in a row. */
@@ -167,11 +167,11 @@ onEveryStore((target) => {
     const holder = await tap.raw.sessions.open(sessionInfo());
     const [job] = await tap.raw.claims.claim(holder, everything, freshCursor());
     // After a failover to a replica that lagged, the sequence gives the same token to another claim of the same job.
-    const { place, token, attempt, crashes } = job!;
+    const { rowKey, token, attempt, crashes } = job!;
     const end = {
       move: "end" as const,
       id,
-      place,
+      rowKey,
       token,
       state: "done" as const,
       output: null,

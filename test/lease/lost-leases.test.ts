@@ -147,7 +147,7 @@ onEveryStore((target) => {
   });
 
   test("[O1] hf.lease does not claim a second time beside a claim that committed: a later read was refused", async () => {
-    const world = await refusing(target, "namesOfLines", 1);
+    const world = await refusing(target, "jobTypesById", 1);
     const a = await world.client();
     const b = await world.client();
     for (let n = 0; n < 4; n++) await a.hf.enqueue("quick", { n });
@@ -162,7 +162,7 @@ onEveryStore((target) => {
   });
 
   test("[O1] a worker that cannot read the kinds of what it claimed runs each job once, uncrashed", async () => {
-    const world = await refusing(target, "namesOfLines", 2);
+    const world = await refusing(target, "jobTypesById", 2);
     const a = await world.client();
     const b = await world.client();
     await a.hf.queues.set("limited", { concurrency: 1 });

@@ -23,7 +23,7 @@ async function dieWithTheFirst(store: Store): Promise<string> {
     version: "1",
   });
   const scope = { queues: ["default"], names: "all", limit: 1, order: "highest-first" } as const;
-  const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+  const [job] = await store.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity });
   return job!.id;
 }
 

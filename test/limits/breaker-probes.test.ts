@@ -42,7 +42,7 @@ async function opened(world: World, client: Client, { job, broken }: Fragile): P
 
 onEveryStore((target) => {
   for (const [what, breaker] of [
-    ["a kind's breaker", {}],
+    ["a name's breaker", {}],
     ["a key's breaker", { key: (input: { host: string }) => input.host }],
   ] as const) {
     for (const [verb, refuse] of [

@@ -51,7 +51,7 @@ onEveryStore((target) => {
     await world.until("the queue to be open again", () => runs.length === 9, "3s");
   });
 
-  test("[H3] a worker of two kinds claims nothing of the kind whose breaker is open", async () => {
+  test("[H3] a worker of two kinds claims nothing of the name whose breaker is open", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { job, broken } = flaky(world, "bad", {
@@ -155,7 +155,7 @@ onEveryStore((target) => {
     await world.advance("60s");
     expect(runs).toHaveLength(3);
     expect((await a.hf.breakers.list())[0]).toMatchObject({
-      key: "kind:call",
+      key: "name:call",
       state: "half-open",
       probing: true,
     });
@@ -192,10 +192,10 @@ onEveryStore((target) => {
     }
     await world.until("the good ones", () => runs.filter((run) => run.startsWith("good")).length === 8);
     expect(runs.filter((run) => run.startsWith("bad"))).toHaveLength(3);
-    expect(await hf.breakers.list()).toMatchObject([{ key: "kind:fetch/bad", state: "open", failures: 3 }]);
+    expect(await hf.breakers.list()).toMatchObject([{ key: "name:fetch/bad", state: "open", failures: 3 }]);
     const waiting = await hf.jobs.get(ids[7]!);
     expect(waiting).toMatchObject({ state: "scheduled", attempt: 0, error: null });
-    expect(await hf.breakers.reset("kind:fetch/bad")).toBe(true);
+    expect(await hf.breakers.reset("name:fetch/bad")).toBe(true);
     expect(await hf.breakers.list()).toEqual([]);
     await hf.jobs.runNow(ids[7]!);
     await world.until("it to run", () => runs.includes("bad:7"), "5s");
@@ -221,7 +221,7 @@ onEveryStore((target) => {
       outcome(n);
       await world.advance("300ms");
     }
-    expect(await hf.breakers.list()).toMatchObject([{ key: "kind:call", state: "closed", failures: 2 }]);
+    expect(await hf.breakers.list()).toMatchObject([{ key: "name:call", state: "closed", failures: 2 }]);
   });
 
   test("[H5] while a hold is set nothing is claimed, from any process, and running jobs give themselves back unburnt", async () => {

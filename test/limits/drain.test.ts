@@ -139,7 +139,7 @@ onEveryStore((target) => {
     await world.until("it to stand still", async () => (await stateOf(b, "default")) === "paused", "200ms");
   });
 
-  test("[K1][F8] a worker of other queues ends a draining with its duty; one that idles asks no more than before", async () => {
+  test("[K1][F8] a worker of other queues ends a draining with its upkeep task; one that idles asks no more than before", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf, tap, work, told } = client;
@@ -152,7 +152,7 @@ onEveryStore((target) => {
     await world.advance("5s");
     expect(tap.count("queues.endDrains")).toBe(asked);
     await hf.jobs.delete((await hf.jobs.list({ queue: "alone" })).jobs[0]!.id);
-    await world.until("the duty", () => drained.length > 0, "90s");
+    await world.until("the upkeep task", () => drained.length > 0, "90s");
     expect(drained).toEqual([{ queue: "alone" }]);
     const then = tap.count("queues.endDrains");
     await world.advance("5m", "1s");

@@ -13,7 +13,7 @@ async function lanes(world: World): Promise<string[]> {
 
 async function leftovers(world: World): Promise<number> {
   const known = new Set((await world.rows("lane")).map((row) => Number(row["id"])));
-  const rows = [...(await world.rows("turn")), ...(await world.rows("bell"))];
+  const rows = [...(await world.rows("lane_rotation")), ...(await world.rows("lane_wakeup"))];
   const lanesOf = (row: Record<string, unknown>) => (row["lanes"] as unknown[] | undefined) ?? [row["lane"]];
   return rows.filter((row) => !lanesOf(row).some((lane) => known.has(Number(lane)))).length;
 }
@@ -37,7 +37,7 @@ onEveryStore((target) => {
     await client.hf.enqueue(held.job, { n: 4 }); // runs all the time
     await client.hf.enqueue(quick.job, { n: 5 }, { delay: "30d" });
     await client.hf.enqueue("unserved", { n: 6 }, { lane: "l6" });
-    // One whose only job was cancelled before anybody looked leaves a bell behind.
+    // One whose only job was cancelled before anybody looked leaves a lane wake-up behind.
     const { id } = await client.hf.enqueue("unserved", { n: 7 }, { lane: "l7" });
     await client.hf.jobs.cancel(id);
     await world.until("it to run", () => held.runs.length === 1);
@@ -120,7 +120,7 @@ onEveryStore((target) => {
       running: 2,
       rateOpensAt: null,
     });
-    expect(await hf.overrides.list()).toEqual([]);
+    expect(await hf.temporaryLimits.list()).toEqual([]);
     // Two run and count; the code allows three.
     expect(await take()).toHaveLength(1);
     expect(await laneCounts(world.fresh)).toEqual([3]);

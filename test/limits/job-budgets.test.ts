@@ -72,13 +72,15 @@ onEveryStore((target) => {
     await client.work([call.job, free.job], slots);
     await world.until("the free ones to be done", () => free.runs.length === 50);
     expect(call.runs).toHaveLength(1);
-    const before = client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek");
+    const before = client.tap.count("claims.claimBudgeted", "claims.claim", "claims.checkDue");
     await world.advance("60s", 500);
     expect(call.runs.length).toBeGreaterThanOrEqual(6);
-    expect(client.tap.count("claims.claimBudgeted", "claims.claim", "claims.peek") - before).toBeLessThan(90);
+    expect(client.tap.count("claims.claimBudgeted", "claims.claim", "claims.checkDue") - before).toBeLessThan(
+      90,
+    );
   });
 
-  test("[H1] fractions of tokens, and kinds that share a budget", async () => {
+  test("[H1] fractions of tokens, and names that share a budget", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     await client.hf.budgets.set("api", { limit: 1, per: "1h", burst: 5 });
@@ -95,7 +97,7 @@ onEveryStore((target) => {
     expect(await tokensOf(client, "api")).toBeLessThan(0.5);
   });
 
-  test("[H1] kinds that take different tokens of one budget hide no higher priority from each other", async () => {
+  test("[H1] names that take different tokens of one budget hide no higher priority from each other", async () => {
     const world = await newWorld(target);
     const { hf, tap } = await world.client();
     await hf.budgets.set("api", { limit: 100, per: "1h" });
@@ -103,7 +105,7 @@ onEveryStore((target) => {
     await hf.enqueue("large", 0);
     await hf.enqueue("large", 1);
     const session = await tap.raw.sessions.open(sessionInfo());
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const claim = async (name: string, tokens: number) => {
       const queues = new Map([["default", 1]]);
       const scope = { queues, names: [name], limit: 1, order: "highest-first" as const };
@@ -183,7 +185,7 @@ onEveryStore((target) => {
       return laned.runs.length + plain.runs.length === 16;
     });
     await world.advance("2s");
-    // Whatever was counted is given back (refunds and bells are taken in by the next claim that asks).
+    // Whatever was counted is given back (returned capacity and lane wake-ups are taken in by the next claim that asks).
     expect((await back("lane", "running")).every((n) => n <= 1)).toBe(true);
   });
 
@@ -243,7 +245,7 @@ onEveryStore((target) => {
     expect(runs).toHaveLength(3);
   });
 
-  test("[H1] [H3] a breaker's probe of a kind with a budget takes its tokens", async () => {
+  test("[H1] [H3] a breaker's probe of a name with a budget takes its tokens", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     await client.hf.budgets.set("api", { limit: 1, per: "365d", burst: 3 });
@@ -264,7 +266,7 @@ onEveryStore((target) => {
     expect(await tokensOf(client, "api")).toBeLessThan(0.1);
   });
 
-  test("[H1] a worker whose kinds have no budget never asks for one", async () => {
+  test("[H1] a worker whose names have no budget never asks for one", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { job, runs } = quickJob(world);

@@ -116,7 +116,7 @@ onEveryStore((target) => {
     expect(runs).toHaveLength(6);
     for (const run of runs) run.finish();
     await world.until("the last ones", () => runs.length === 8);
-    expect(await world.rows("ghost")).toEqual([]);
+    expect(await world.rows("uncounted_job")).toEqual([]);
   });
 
   test("[N5] lane, queue and slots combine: the least of them holds", async () => {
@@ -160,7 +160,7 @@ onEveryStore((target) => {
     expect(await queueCounts(world.fresh)).toEqual([0]);
   });
 
-  test("[N5] a place that one kind gives back is another kind's at once, though each has a worker of its own", async () => {
+  test("[N5] a place that one name gives back is another name's at once, though each has a worker of its own", async () => {
     const world = await newWorld(target);
     const [a, b] = [await world.client(), await world.client()];
     const lanes: Lanes = { concurrency: 1 };
@@ -190,7 +190,7 @@ onEveryStore((target) => {
     const session = await tap.raw.sessions.open(sessionInfo());
     const ask = { queues: ["default"], names: "all", limit: 400, order: "highest-first" } as const;
     const claim = async () => {
-      const jobs = await tap.raw.claims.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
+      const jobs = await tap.raw.claims.claim(session, ask, { levels: new Map(), rescannedAt: -Infinity });
       return jobs.length;
     };
     expect([await claim(), await claim(), await claim()]).toEqual([150, 150, 0]);
@@ -249,7 +249,7 @@ onEveryStore((target) => {
     expect(first.filter((lane) => lane === "tenant-0").length).toBe(24);
   });
 
-  test("[N6] kinds with lanes share a queue, also where there is room for one job at a time", async () => {
+  test("[N6] names with lanes share a queue, also where there is room for one job at a time", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
     const jobs = ["some", "more", "most"].map((name) => quickJob(world, name, { lane: laneOf }));
@@ -527,7 +527,7 @@ onEveryStore((target) => {
     expect(await laneCounts(world.fresh)).toEqual([0, 0]);
   });
 
-  test("[N5] jobs of a lane whose kind nobody serves keep nobody else waiting", async () => {
+  test("[N5] jobs of a lane whose name nobody serves keep nobody else waiting", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
     const { job, runs } = quickJob(world, "quick", { lane: laneOf });

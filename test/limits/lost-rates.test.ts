@@ -5,7 +5,7 @@ import { onEveryStore } from "../support/stores.ts";
 import { type Client, lost, newWorld, quickJob, sessionInfo, type World } from "../support/world.ts";
 
 const everything = { queues: "all", names: "all", limit: 10, order: "highest-first" } as const;
-const freshCursor = () => ({ levels: new Map(), lookedBackAt: -Infinity });
+const freshCursor = () => ({ levels: new Map(), rescannedAt: -Infinity });
 
 function loseOneClaim(client: Client): { lost: number } {
   const seen = { lost: 0 };
@@ -54,7 +54,7 @@ onEveryStore((target) => {
       if (of !== "lanes") await a.hf.queues.set("default", { rate });
       for (let n = 0; n < 2; n++) await a.hf.enqueue(job, { n });
       const session = await a.tap.raw.sessions.open(sessionInfo());
-      await a.tap.raw.claims.peek(everything);
+      await a.tap.raw.claims.checkDue(everything);
       expect(await a.tap.raw.claims.claim(session, everything, freshCursor())).toHaveLength(2);
       const now = world.clock.now();
       await world.fresh.query(

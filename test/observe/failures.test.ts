@@ -1,8 +1,8 @@
 // Failures by cause: counted by the workers, decided about by hand, and what a decision comes to.
 import { describe, expect, test } from "vitest";
 import { Dead, defineJob, type Holdfast } from "../../src/index.ts";
-import { forgetSeriesOnce } from "../../src/upkeep/series-pruner.ts";
-import { triageState } from "../../src/observe/failure-decision.ts";
+import { pruneSeriesOnce } from "../../src/upkeep/series-pruner.ts";
+import { failureGroupState } from "../../src/observe/failure-decision.ts";
 import { onEveryStore, type FreshStore } from "../support/stores.ts";
 import { newWorld, type World } from "../support/world.ts";
 import { fresh, refusal } from "../support/test-clients.ts";
@@ -45,7 +45,7 @@ describe("what a decision has come to", () => {
       "open",
     ],
   ] as const)("%s", (_what, triage, of, state) => {
-    expect(triageState(triage, of)).toBe(state);
+    expect(failureGroupState(triage, of)).toBe(state);
   });
 });
 
@@ -70,7 +70,7 @@ const flaky = (name = "flaky", version = 1) =>
 
 async function failureRows(store: FreshStore): Promise<Record<string, unknown>[]> {
   return store.query(
-    `select * from ${store.table("failure")} order by error_group, at, queue, version, worker`,
+    `select * from ${store.table("failure")} order by failure_group, at, queue, version, worker`,
   );
 }
 
@@ -171,12 +171,12 @@ onEveryStore((target) => {
     expect(rows.filter(({ worker }) => worker === "").map(({ n }) => Number(n))).toEqual([8]);
     expect(await only(hf)).toMatchObject({ lastHour: 2, lastDay: 2, lastWeek: 14, firstAt: new Date(at) });
     expect((await hf.errors.get(group.group))?.week.filter((n) => n > 0)).toEqual([8, 4, 2]);
-    // The duty does the same, and forgets what is older than 30 days.
+    // The upkeep task does the same, and forgets what is older than 30 days.
     await store.failures.put(
       [{ ...of, firstAt: 1, lastAt: 1 }],
       [{ ...old(0, "a", 9), at: at - 40 * 24 * HOUR }],
     );
-    await forgetSeriesOnce({ store, eventLog: null });
+    await pruneSeriesOnce({ store, eventLog: null });
     expect((await failureRows(world.fresh)).map(({ n }) => Number(n)).sort((a, b) => a - b)).toEqual([
       2, 4, 8,
     ]);
@@ -305,7 +305,9 @@ onEveryStore((target) => {
     ])
       expect((await refusal((async () => act())())).code, act.toString()).toMatch(/^BAD_/);
     expect((await refusal((async () => hf.errors.set(nobody, { note: "a\0b" }))())).code).toBe("BAD_KEY");
-    expect(await store.query(`select count(*) as n from ${store.table("error_group")}`)).toEqual([{ n: 0 }]);
+    expect(await store.query(`select count(*) as n from ${store.table("failure_group")}`)).toEqual([
+      { n: 0 },
+    ]);
   });
 
   test("[J3] messages with NUL, lone surrogates and 10 MB are counted and shown unharmed or cut", async () => {
@@ -328,7 +330,7 @@ onEveryStore((target) => {
     expect(group.message).toBe(nasty.slice(0, 500));
   });
 
-  test("[J3] a kind whose every error is new fills neither the memory nor the table", async () => {
+  test("[J3] a name whose every error is new fills neither the memory nor the table", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
     const words = (n: number) => String(n).replace(/\d/g, (digit) => "abcdefghij".charAt(Number(digit)));

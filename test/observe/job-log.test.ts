@@ -13,7 +13,7 @@ const chatty = defineJob({
   run: async (input: { lines?: number; fail?: boolean }, ctx) => {
     ctx.log.debug({}, "too quiet");
     ctx.log.info({ tenant: "acme", n: 1n, error: new Error("inside") }, "started");
-    for (let n = 0; n < (input.lines ?? 0); n += 1) ctx.log.info({ n }, `line ${n}`);
+    for (let n = 0; n < (input.lines ?? 0); n += 1) ctx.log.info({ n }, `job type ${n}`);
     ctx.log.warn({}, "nul \0 and \ud800");
     if (input.fail === true) throw new Error("no");
   },
@@ -114,10 +114,10 @@ onEveryStore((target) => {
     expect(await count("log")).toBe(11);
     const lines = await hf.jobLog.list(id);
     expect(lines.map(({ message }) => message)).toEqual([
-      ...Array.from({ length: 9 }, (_, n) => `line ${41 + n}`),
+      ...Array.from({ length: 9 }, (_, n) => `job type ${41 + n}`),
       "nul \0 and \ud800",
     ]);
-    // Its job ended and left no row: what it said goes with the next turn of the duty that forgets.
+    // Its job ended and left no row: what it said goes with the next turn of the upkeep task that forgets.
     await clock.advance("1h");
     await hf.prune();
     expect(await count("log")).toBe(10);

@@ -72,7 +72,7 @@ onEveryStore((target) => {
       "queue_depth_capped",
       "queue_oldest_ready_seconds",
       "queue_paused",
-      "queue_unserved_kinds",
+      "queue_unserved_names",
       "slots",
       "up",
       "workers",

@@ -103,7 +103,7 @@ onEveryStore((target) => {
         }),
         defineJob({ name: "checked", input: schema as never, retry: { attempts: 1 }, run: async () => {} }),
         defineJob({
-          name: "flow",
+          name: "workflow",
           run: async (_input: unknown, ctx) => {
             await ctx.progress(secret);
             await ctx.step("one", async () => secret);

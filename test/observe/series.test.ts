@@ -35,7 +35,7 @@ async function metricRows(store: FreshStore): Promise<Record<string, unknown>[]>
 }
 
 onEveryStore((target) => {
-  test("[J3] a worker's minutes tell counts, outcomes and percentiles of each queue and kind", async () => {
+  test("[J3] a worker's minutes tell counts, outcomes and percentiles of each queue and name", async () => {
     const world = await newWorld(target);
     const { hf, work } = await world.client();
     await work([quick, flaky, hopeless], { queues: ["default", "other"] });
@@ -44,11 +44,11 @@ onEveryStore((target) => {
     await hf.enqueue(hopeless, null);
     await world.advance("90s");
     const since = world.clock.now() - 600_000;
-    const byKind = await hf.metrics.series({ since, by: "kind", step: "10m" });
-    const find = (name: string) => byKind.find((series) => series.name === name)?.points[0];
+    const byName = await hf.metrics.series({ since, by: "job-type", step: "10m" });
+    const find = (name: string) => byName.find((series) => series.name === name)?.points[0];
     expect(find("quick")).toMatchObject({ done: 10, failed: 0, ran: { count: 10 }, waited: { count: 10 } });
     expect(find("flaky")).toMatchObject({ done: 0, failed: 1, dead: 1 });
-    expect(byKind.find(({ name }) => name === "hopeless")).toMatchObject({
+    expect(byName.find(({ name }) => name === "hopeless")).toMatchObject({
       queue: "other",
       points: [{ dead: 1 }],
     });

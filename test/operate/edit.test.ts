@@ -46,7 +46,7 @@ describe("what may be edited", () => {
     ],
     ["unique in its queue, to another", { ...job, keyScope: "queue:a" }, to("b"), "keyed"],
     ["unique in its queue, to the same", { ...job, keyScope: "queue:a" }, to("a"), "edited"],
-    ["unique of its kind, to another queue", { ...job, keyScope: "job:plain" }, to("b"), "edited"],
+    ["unique of its name, to another queue", { ...job, keyScope: "job:plain" }, to("b"), "edited"],
   ] as const)("%s", (_what, standing, change, outcome) => {
     expect(judgeEdit(standing, change, now)).toBe(outcome);
   });
@@ -138,7 +138,7 @@ onEveryStore((target) => {
       // What was asked for and where it stands name the same line.
       expect(
         await store.query(
-          `select count(*) as n from ${store.table("ready")} r join ${store.table("job")} j on j.${store.jobKey} = r.${store.jobKey} where j.line <> r.line`,
+          `select count(*) as n from ${store.table("ready")} r join ${store.table("job")} j on j.${store.jobKey} = r.${store.jobKey} where j.job_type <> r.job_type`,
         ),
       ).toEqual([{ n: 0 }]);
     });
@@ -199,10 +199,10 @@ onEveryStore((target) => {
         },
       });
       for (let n = 0; n < 3; n += 1) await one.hf.enqueue(job, { tenant: "acme", n });
-      // A worker has told of the kind's limits.
+      // A worker has told of the name's limits.
       const early = await one.work([job], { queues: { nothing: 1 } });
-      await world.until("the kind is known", async () =>
-        (await operatorOf(one.hf).store.kinds.list()).has("laned"),
+      await world.until("the name is known", async () =>
+        (await operatorOf(one.hf).store.definitions.list()).has("laned"),
       );
       await early.stop();
       expect(await one.hf.jobs.edit({ queue: "default" }, { queue: "other" })).toMatchObject({ edited: 3 });
@@ -239,23 +239,23 @@ onEveryStore((target) => {
 
     test("[K1] a unique key stays with its job; one that holds in its queue alone keeps it there", async () => {
       const { hf } = await fresh(target);
-      const perKind = defineJob({ name: "per-kind", unique: () => "k", run: async (_input: unknown) => {} });
+      const perName = defineJob({ name: "per-kind", unique: () => "k", run: async (_input: unknown) => {} });
       const perQueue = defineJob({
         name: "per-queue",
         unique: { key: () => "k", scope: "queue" },
         run: async (_input: unknown) => {},
       });
-      const a = await hf.enqueue(perKind, 1);
+      const a = await hf.enqueue(perName, 1);
       const b = await hf.enqueue(perQueue, 1);
       expect(await hf.jobs.edit({ ids: [a.id, b.id] }, { queue: "other" })).toMatchObject({
         edited: 1,
         keyed: 1,
       });
       expect(await hf.jobs.edit(b.id, { delay: "1h", priority: 3 })).toBe("edited");
-      expect(await hf.enqueue(perKind, 2)).toMatchObject({ status: "duplicate", id: a.id });
+      expect(await hf.enqueue(perName, 2)).toMatchObject({ status: "duplicate", id: a.id });
       expect(await hf.enqueue(perQueue, 2)).toMatchObject({ status: "duplicate", id: b.id });
       await hf.jobs.cancel(a.id);
-      expect(await hf.enqueue(perKind, 3)).toMatchObject({ status: "enqueued" });
+      expect(await hf.enqueue(perName, 3)).toMatchObject({ status: "enqueued" });
     });
 
     test("[K1] a job that comes after others keeps waiting for them, and then for its new time", async () => {
@@ -286,7 +286,7 @@ onEveryStore((target) => {
       const one = await world.client();
       const done: string[] = [];
       const job = defineJob({
-        name: "flow",
+        name: "workflow",
         run: async (_input: unknown, ctx) => {
           await ctx.step("one", () => void done.push("one"));
           await ctx.sleep("night", "20s");

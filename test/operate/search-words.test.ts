@@ -37,7 +37,7 @@ describe("words", () => {
       parseSearch("payload.user.id:42 payload.tags.0:x error:0123456789abcdef error:boom").params,
     ).toEqual({
       payload: ["user.id:42", "tags.0:x"],
-      errorGroup: ["0123456789abcdef"],
+      failureGroup: ["0123456789abcdef"],
       error: ["boom"],
     });
     const id = "0199C1D8-7c00-7000-8000-000000000000";

@@ -204,7 +204,7 @@ const reasons: readonly Reason[] = [
       );
       return id;
     },
-    why: { reason: "breaker-open", breaker: "kind:held/acme" },
+    why: { reason: "breaker-open", breaker: "name:held/acme" },
     text: /^The job waits until .*: the breaker .* is open\.$/,
   },
   {
@@ -233,8 +233,8 @@ const reasons: readonly Reason[] = [
       await world.until("it to open", async () => (await client.hf.breakers.list()).length === 1);
       return (await client.hf.enqueue("held", { n: 2 })).id;
     },
-    why: { reason: "breaker-open", breaker: "kind:held" },
-    text: /The breaker kind:held is open after 1 failure in a row/,
+    why: { reason: "breaker-open", breaker: "name:held" },
+    text: /The breaker name:held is open after 1 failure in a row/,
   },
   {
     what: "a breaker that is half-open",
@@ -245,7 +245,7 @@ const reasons: readonly Reason[] = [
       await world.advance("2s");
       return (await client.hf.enqueue("held", { n: 2 })).id;
     },
-    why: { reason: "breaker-half-open", breaker: "kind:held" },
+    why: { reason: "breaker-half-open", breaker: "name:held" },
     text: /half-open/,
   },
   {

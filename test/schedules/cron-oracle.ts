@@ -6,8 +6,8 @@ export const minute = 60_000;
 export const hour = 60 * minute;
 const day = 24 * hour;
 
-/** Slots in (from, to]. */
-export function slots(timing: Timing, from: number, to: number): number[] {
+/** Occurrences in (from, to]. */
+export function occurrences(timing: Timing, from: number, to: number): number[] {
   const found: number[] = [];
   for (let at = timing.next(from); at !== null && at <= to; at = timing.next(at)) found.push(at);
   return found;

@@ -1,4 +1,4 @@
-// Timings in words, and what is better left as it is written. A sentence that is said is also held against the slots themselves.
+// Timings in words, and what is better left as it is written. A sentence that is said is also held against the occurrences themselves.
 import { describe, expect, test } from "vitest";
 import { cronTiming } from "../../src/schedules/cron.ts";
 import { timingInWords } from "../../src/schedules/cron-words.ts";

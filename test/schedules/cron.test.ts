@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { cronTiming, intervalTiming } from "../../src/schedules/cron.ts";
-import { at, hour, iso, minute, minutesOf, oracle, patterns, slots } from "./cron-oracle.ts";
+import { at, hour, iso, minute, minutesOf, oracle, patterns, occurrences } from "./cron-oracle.ts";
 
 describe("cron in a time zone", () => {
   test.each([
@@ -20,10 +20,10 @@ describe("cron in a time zone", () => {
     for (const pattern of patterns) {
       const timing = cronTiming(pattern, zone);
       const expected = oracle(pattern, walk, from);
-      expect(iso(slots(timing, from, to)), pattern).toEqual(iso(expected));
+      expect(iso(occurrences(timing, from, to)), pattern).toEqual(iso(expected));
       // Also asked from anywhere: a worker may start in the middle of an hour that comes for the second time.
       for (let asked = from; asked < to; asked += 10 * minute) {
-        const next = expected.find((slot) => slot > asked);
+        const next = expected.find((occurrence) => occurrence > asked);
         if (next !== undefined && timing.next(asked) !== next)
           expect(timing.next(asked), `${pattern} after ${iso([asked])[0]}`).toBe(next);
       }
@@ -32,21 +32,23 @@ describe("cron in a time zone", () => {
 
   test("[G1] a time that is skipped fires once, right after the gap", () => {
     const berlin = cronTiming("30 2 * * *", "Europe/Berlin");
-    expect(iso(slots(berlin, at("2026-03-28T12:00Z"), at("2026-03-30T12:00Z")))).toEqual([
+    expect(iso(occurrences(berlin, at("2026-03-28T12:00Z"), at("2026-03-30T12:00Z")))).toEqual([
       "2026-03-29T01:00Z",
       "2026-03-30T00:30Z",
     ]);
     const howe = cronTiming("15 2 * * *", "Australia/Lord_Howe");
-    expect(iso(slots(howe, at("2026-10-03T00:00Z"), at("2026-10-04T00:00Z")))).toEqual(["2026-10-03T15:30Z"]);
+    expect(iso(occurrences(howe, at("2026-10-03T00:00Z"), at("2026-10-04T00:00Z")))).toEqual([
+      "2026-10-03T15:30Z",
+    ]);
   });
 
   test("[G1] a time that comes twice fires once, when it first comes", () => {
     const daily = cronTiming("30 2 * * *", "Europe/Berlin");
-    expect(iso(slots(daily, at("2026-10-24T12:00Z"), at("2026-10-26T00:00Z")))).toEqual([
+    expect(iso(occurrences(daily, at("2026-10-24T12:00Z"), at("2026-10-26T00:00Z")))).toEqual([
       "2026-10-25T00:30Z",
     ]);
     const twice = cronTiming("*/30 1 * * *", "America/New_York");
-    expect(iso(slots(twice, at("2026-11-01T00:00Z"), at("2026-11-01T12:00Z")))).toEqual([
+    expect(iso(occurrences(twice, at("2026-11-01T00:00Z"), at("2026-11-01T12:00Z")))).toEqual([
       "2026-11-01T05:00Z",
       "2026-11-01T05:30Z",
     ]);
@@ -57,9 +59,9 @@ describe("cron in a time zone", () => {
       ["2026-03-28T22:00Z", "2026-03-29T06:00Z"],
       ["2026-10-24T22:00Z", "2026-10-25T06:00Z"],
     ] as const) {
-      const found = slots(cronTiming("*/15 * * * *", "Europe/Berlin"), at(from), at(to));
+      const found = occurrences(cronTiming("*/15 * * * *", "Europe/Berlin"), at(from), at(to));
       expect(found).toHaveLength(32);
-      expect(found.every((slot, i) => slot === at(from) + (i + 1) * 15 * minute)).toBe(true);
+      expect(found.every((occurrence, i) => occurrence === at(from) + (i + 1) * 15 * minute)).toBe(true);
     }
   });
 });
@@ -82,7 +84,7 @@ describe("patterns", () => {
     expect(iso([first, timing.next(first) as number])).toEqual(expected);
   });
 
-  test("[G2] every slot is later than what was asked for, and none lies between", () => {
+  test("[G2] every occurrence is later than what was asked for, and none lies between", () => {
     const field = (low: number, high: number): fc.Arbitrary<string> =>
       fc.oneof(
         fc.constant("*"),

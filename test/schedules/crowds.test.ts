@@ -113,7 +113,7 @@ onEveryStore((target) => {
     }
   });
 
-  test("a slot that waits for a job is the schedule's own: a backfill passes over it", async () => {
+  test("an occurrence that waits for a job is the schedule's own: a backfill passes over it", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { job, runs } = heldJob(world);
@@ -122,18 +122,18 @@ onEveryStore((target) => {
     await client.work([job], work);
     await world.advance("25s");
     expect((await client.hf.schedules.get("s"))?.waitingAt).toEqual(new Date("2026-01-01T00:00:20Z"));
-    expect(await client.hf.schedules.backfill("s", { from })).toMatchObject({ slots: [], had: 2 });
+    expect(await client.hf.schedules.backfill("s", { from })).toMatchObject({ occurrences: [], had: 2 });
     runs[0]?.finish();
     await world.advance("1s");
-    const slots = (await client.hf.jobs.list({ name: job.name })).jobs.map(({ runAt }) => runAt);
-    expect(slots).toEqual([new Date("2026-01-01T00:00:20Z"), new Date("2026-01-01T00:00:10Z")]);
+    const occurrences = (await client.hf.jobs.list({ name: job.name })).jobs.map(({ runAt }) => runAt);
+    expect(occurrences).toEqual([new Date("2026-01-01T00:00:20Z"), new Date("2026-01-01T00:00:10Z")]);
   });
 
-  test("edits, pauses and backfills while slots fire on two workers: a slot has one job, and none is lost", async () => {
+  test("edits, pauses and backfills while occurrences fire on two workers: an occurrence has one job, and none is lost", async () => {
     const world = await newWorld(target);
     const [one, two] = [await world.client(), await world.client()];
-    const slots: number[] = [];
-    const job = defineJob({ name: "j", run: (_, ctx) => void slots.push(Number(ctx.schedule?.at)) });
+    const occurrences: number[] = [];
+    const job = defineJob({ name: "j", run: (_, ctx) => void occurrences.push(Number(ctx.schedule?.at)) });
     const from = new Date(world.clock.now());
     await one.hf.schedules.put({ name: "s", cron: "* * * * * *", job, input: null });
     for (const client of [one, two]) await client.work([job], work);
@@ -152,10 +152,10 @@ onEveryStore((target) => {
     await one.hf.schedules.backfill("s", { from });
     await world.advance("2s");
     const first = from.getTime();
-    const n = Math.floor((Math.max(...slots) - first) / 1_000) + 1;
+    const n = Math.floor((Math.max(...occurrences) - first) / 1_000) + 1;
     const all = Array.from({ length: n }, (_, i) => first + i * 1_000);
     expect(n).toBeGreaterThan(25);
-    expect(slots.toSorted((a, b) => a - b)).toEqual(all);
+    expect(occurrences.toSorted((a, b) => a - b)).toEqual(all);
   });
 
   test("a change of overlap from allow to skip sees the jobs that run already", async () => {

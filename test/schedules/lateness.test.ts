@@ -26,7 +26,7 @@ const retried: KeptRun = {
 test.each<[string, Partial<KeptRun> & { jitter?: number }, number | null]>([
   ["taken up once: its start", kept, 40],
   ["with jitter that was given to it", { ...kept, runAt: at + 900, startedAt: at + 905, jitter: 1_000 }, 905],
-  ["never before its slot, whatever a clock said", { ...kept, startedAt: at - 5 }, 0],
+  ["never before its occurrence, whatever a clock said", { ...kept, startedAt: at - 5 }, 0],
   ["not started", { ...kept, startedAt: null, endedAt: null }, null],
   ["retried: the start of its first attempt, not of the latest", retried, 30],
   ["retried within its jitter", { ...retried, jitter: 60_000 }, 30],

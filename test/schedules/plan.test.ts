@@ -1,8 +1,8 @@
-// Which slots of a downtime fire, against a list of all of them.
+// Which occurrences of a downtime fire, against a list of all of them.
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cronTiming, intervalTiming, type Timing } from "../../src/schedules/cron.ts";
-import { LATE_MS, type Missed, MOST_CATCH_UP, planSlots } from "../../src/schedules/plan.ts";
+import { LATE_MS, type Missed, MOST_CATCH_UP, planOccurrences } from "../../src/schedules/plan.ts";
 
 const second = 1_000;
 const minute = 60_000;
@@ -10,26 +10,26 @@ const hour = 60 * minute;
 const day = 24 * hour;
 const start = Date.UTC(2026, 0, 1);
 
-/** Every slot in (from, to]. */
-function slots(timing: Timing, from: number, to: number): number[] {
+/** Every occurrence in (from, to]. */
+function occurrences(timing: Timing, from: number, to: number): number[] {
   const found: number[] = [];
   for (let at = timing.next(from); at !== null && at <= to; at = timing.next(at)) found.push(at);
   return found;
 }
 
-/** The plan as the documentation says it, from all slots that were due. */
+/** The plan as the documentation says it, from all occurrences that were due. */
 function expected(due: readonly number[], missed: Missed, now: number) {
-  const inTime = due.filter((slot) => now - slot <= LATE_MS);
-  const late = due.filter((slot) => now - slot > LATE_MS);
+  const inTime = due.filter((occurrence) => now - occurrence <= LATE_MS);
+  const late = due.filter((occurrence) => now - occurrence > LATE_MS);
   const made = { skip: 0, one: inTime.length > 0 ? 0 : 1, all: MOST_CATCH_UP }[missed];
   const madeUp = late.slice(Math.max(0, late.length - made));
   return { fire: [...madeUp, ...inTime], missed: late.length - madeUp.length };
 }
 
 function check(timing: Timing, first: number, now: number): void {
-  const due = [first, ...slots(timing, first, now)];
+  const due = [first, ...occurrences(timing, first, now)];
   for (const missed of ["skip", "one", "all"] as const) {
-    const { fire, missed: count, nextAt } = planSlots(timing, missed, first, now);
+    const { fire, missed: count, nextAt } = planOccurrences(timing, missed, first, now);
     expect({ fire, missed: count }, `missed ${missed}, ${due.length} due`).toEqual(
       expected(due, missed, now),
     );
@@ -53,7 +53,7 @@ test.each([
   ["*/5 1-3 * * *", "Europe/Berlin"],
   ["0,30 */2 * * *", "Australia/Lord_Howe"],
   ["0 0 1 * *", "UTC"],
-])("[G4] slots that come in bursts, and changes of the clocks: %s in %s", (pattern, zone) => {
+])("[G4] occurrences that come in bursts, and changes of the clocks: %s in %s", (pattern, zone) => {
   const timing = cronTiming(pattern, zone);
   for (const from of [Date.UTC(2026, 2, 7, 11), Date.UTC(2026, 2, 28, 20), Date.UTC(2026, 9, 24, 20)])
     for (const slept of [hour, 7 * hour, 3 * day]) {
@@ -62,7 +62,7 @@ test.each([
     }
 });
 
-test("[G4] slots are counted as a walk through them counts them", () => {
+test("[G4] occurrences are counted as a walk through them counts them", () => {
   const pattern = fc.constantFrom(
     "* * * * *",
     "*/15 * * * *",
@@ -96,7 +96,7 @@ test("[G4] slots are counted as a walk through them counts them", () => {
     fc.property(pattern, zone, from, fc.integer({ min: 0, max: 3 * 86_400 }), (text, name, at, seconds) => {
       const timing = cronTiming(text, name);
       const to = at + seconds * second;
-      expect(timing.count(at, to)).toBe(slots(timing, at, to).length);
+      expect(timing.count(at, to)).toBe(occurrences(timing, at, to).length);
     }),
     { numRuns: 300 },
   );
@@ -113,7 +113,7 @@ test("[G4] years of absence are planned without a walk through them", () => {
     count: (after, to) => timing.count(after, to),
   };
   const now = start + 1_000 * day;
-  const plan = planSlots(counting, "all", start, now);
+  const plan = planOccurrences(counting, "all", start, now);
   expect(plan.fire.at(-1)).toBe(now);
   expect(plan.fire).toHaveLength(1_061);
   expect(plan.missed).toBe(1_000 * 86_400 + 1 - 1_061);

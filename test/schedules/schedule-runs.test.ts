@@ -1,4 +1,4 @@
-// The runs of a schedule: which job each slot got, how late it started, how long it ran, and what nobody knows any more.
+// The runs of a schedule: which job each occurrence got, how late it started, how long it ran, and what nobody knows any more.
 import { expect, test } from "vitest";
 import { defineJob, fixed, type Holdfast, type ScheduleRun } from "../../src/index.ts";
 import { onEveryStore } from "../support/stores.ts";
@@ -15,7 +15,7 @@ async function runs(hf: Holdfast, name: string): Promise<(ScheduleRun & { readon
 }
 
 onEveryStore((target) => {
-  test("[G1] each slot's job is told with its start, its lateness and its length, newest first", async () => {
+  test("[G1] each occurrence's job is told with its start, its lateness and its length, newest first", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf } = client;
@@ -26,12 +26,12 @@ onEveryStore((target) => {
     await hf.schedules.put({ name: "tick", every: "1m", job: slow, input: null });
     await client.work([slow], work);
     await world.advance("70s", "500ms");
-    // The second slot's job has to wait for its queue.
+    // The second occurrence's job has to wait for its queue.
     await hf.queues.pause("default");
     await world.advance("65s", "500ms");
     expect(await runs(hf, "tick")).toMatchObject([
-      { minute: 2, by: "slot", state: "ready", attempt: 0, startedAt: null, lateMs: null, ranMs: null },
-      { minute: 1, by: "slot", state: "done", attempt: 1, lateMs: 0, ranMs: 4_000 },
+      { minute: 2, by: "occurrence", state: "ready", attempt: 0, startedAt: null, lateMs: null, ranMs: null },
+      { minute: 1, by: "occurrence", state: "done", attempt: 1, lateMs: 0, ranMs: 4_000 },
     ]);
     await hf.queues.resume("default");
     await world.advance("2s", "500ms");
@@ -43,7 +43,7 @@ onEveryStore((target) => {
     await hf.jobs.delete((await runs(hf, "tick"))[1]!.jobId);
     expect((await runs(hf, "tick"))[1]).toMatchObject({
       minute: 1,
-      by: "slot",
+      by: "occurrence",
       state: null,
       attempt: null,
       startedAt: null,
@@ -87,7 +87,7 @@ onEveryStore((target) => {
     expect(tired).toMatchObject({ state: "dead", attempt: 1, lateMs: null });
   });
 
-  test("[G6] a run by hand and a backfill are told apart from slots, and are never late", async () => {
+  test("[G6] a run by hand and a backfill are told apart from occurrences, and are never late", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf } = client;
@@ -96,26 +96,26 @@ onEveryStore((target) => {
     await client.work([job], work);
     await world.advance("90s", "500ms");
     const { id } = await hf.schedules.trigger("tick");
-    const { slots } = await hf.schedules.backfill("tick", { from: start - 120_000, to: start });
+    const { occurrences } = await hf.schedules.backfill("tick", { from: start - 120_000, to: start });
     await world.advance("1s", "500ms");
     expect(
       (await runs(hf, "tick")).map(({ minute, by, lateMs, state }) => [minute, by, lateMs, state]),
     ).toEqual([
       [1.5, "hand", null, "done"],
-      [1, "slot", 0, "done"],
+      [1, "occurrence", 0, "done"],
       [-1, "backfill", null, "done"],
       [-2, "backfill", null, "done"],
     ]);
     const all = await runs(hf, "tick");
-    expect([all[0]!.jobId, all[3]!.jobId]).toEqual([id, slots[0]!.jobId]);
+    expect([all[0]!.jobId, all[3]!.jobId]).toEqual([id, occurrences[0]!.jobId]);
     // Of what is not kept any more, what was asked for by hand is still known; handlers see no difference.
     await hf.jobs.delete(id);
     expect((await runs(hf, "tick"))[0]).toMatchObject({ by: "hand", state: null });
-    // Slots are forgotten after 30 days: the newest are then among those that the schedule remembers itself.
-    await world.fresh.query(`delete from ${world.fresh.table("slot")}`);
+    // Occurrences are forgotten after 30 days: the newest are then among those that the schedule remembers itself.
+    await world.fresh.query(`delete from ${world.fresh.table("occurrence")}`);
     expect((await runs(hf, "tick")).map(({ minute, by, lateMs }) => [minute, by, lateMs])).toEqual([
       [1.5, "hand", null],
-      [1, "slot", 0],
+      [1, "occurrence", 0],
     ]);
   });
 

@@ -1,4 +1,4 @@
-// Schedules: one job for each slot, whoever is there, whatever was missed, and whoever changes them meanwhile.
+// Schedules: one job for each occurrence, whoever is there, whatever was missed, and whoever changes them meanwhile.
 import { expect, test } from "vitest";
 import { defineJob, defineSchedule, type Holdfast, type Job, type ScheduleState } from "../../src/index.ts";
 import { tickOnce } from "../../src/schedules/scheduler.ts";
@@ -39,7 +39,7 @@ function ticker(world: World, client: { hf: Holdfast; tap: { store: never } } | 
 }
 
 onEveryStore((target) => {
-  test("[G1] a cron pattern in its zone makes a job for each slot, at the slot, with its input", async () => {
+  test("[G1] a cron pattern in its zone makes a job for each occurrence, at the occurrence, with its input", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     world.clock.set(Date.UTC(2026, 2, 28, 12));
@@ -52,8 +52,8 @@ onEveryStore((target) => {
       input: { n: 7 },
     });
     await client.work([job], { ...work, schedules: [nightly] });
-    for (const slot of ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z"]) {
-      world.clock.set(Date.parse(slot) - 64_000); // a minute at most, and it has seen that its clock was set
+    for (const occurrence of ["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z"]) {
+      world.clock.set(Date.parse(occurrence) - 64_000); // a minute at most, and it has seen that its clock was set
       await world.advance("65s", "500ms");
     }
     expect(await dueTimes(client.hf)).toEqual([
@@ -266,7 +266,7 @@ onEveryStore((target) => {
     expect(await client.hf.jobs.count({ name: "j" })).toBe(250);
   });
 
-  test("[G3] of many workers, one makes the job of a slot; a worker that dies in the middle leaves it to the next", async () => {
+  test("[G3] of many workers, one makes the job of an occurrence; a worker that dies in the middle leaves it to the next", async () => {
     const world = await newWorld(target);
     const { job, runs } = quickJob(world);
     const every = defineSchedule({ name: "tick", cron: "* * * * * *", job, input: { n: 1 } });
@@ -284,7 +284,7 @@ onEveryStore((target) => {
     });
   });
 
-  test("[G3] slot and job are one transaction: when the insert fails, neither is lost and nothing is disabled", async () => {
+  test("[G3] occurrence and job are one transaction: when the insert fails, neither is lost and nothing is disabled", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf } = client;
@@ -335,7 +335,7 @@ onEveryStore((target) => {
     ["one", 1, 2],
     ["all", 3, 0],
   ] as const)(
-    "[G4] nobody was there for three slots: with missed %s there are %d jobs",
+    "[G4] nobody was there for three occurrences: with missed %s there are %d jobs",
     async (missed, made, count) => {
       const world = await newWorld(target);
       const first = await world.client();
@@ -349,7 +349,7 @@ onEveryStore((target) => {
         ["2026-01-01T01:00Z", "2026-01-01T02:00Z", "2026-01-01T03:00Z"].slice(3 - made),
       );
       expect((await get(first.hf, "hourly")).counts).toEqual({ fired: made, skipped: 0, missed: count });
-      expect(told.reduce((sum, { slots }) => sum + slots, 0)).toBe(count);
+      expect(told.reduce((sum, { occurrences }) => sum + occurrences, 0)).toBe(count);
       world.clock.set(Date.parse("2026-01-01T03:59:30Z"));
       await world.advance("61s", "500ms");
       expect(await dueTimes(first.hf)).toHaveLength(made + 1);
@@ -365,12 +365,12 @@ onEveryStore((target) => {
     await world.clock.advance("1m59s");
     await tick();
     expect((await jobs(client.hf)).map(({ name }) => name).sort()).toEqual(["one", "skip"]);
-    await world.clock.advance("3m2s"); // slots at 2, 3, 4 and 5 minutes, the last of them in time
+    await world.clock.advance("3m2s"); // occurrences at 2, 3, 4 and 5 minutes, the last of them in time
     expect(await tick()).toMatchObject({ fired: 2, missed: 6 });
     expect((await dueTimes(client.hf)).slice(2)).toEqual(["2026-01-01T00:05Z", "2026-01-01T00:05Z"]);
   });
 
-  test("[G4] catching up is bounded: the newest 1,000 slots, however long nobody was there", async () => {
+  test("[G4] catching up is bounded: the newest 1,000 occurrences, however long nobody was there", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const tick = ticker(world, client);
@@ -383,7 +383,7 @@ onEveryStore((target) => {
     expect(await tick()).toMatchObject({ fired: 0, left: false });
   });
 
-  test("[G4] after 1,500 slots without anybody, the newest 1,000 and those in time fire, and the rest is missed", async () => {
+  test("[G4] after 1,500 occurrences without anybody, the newest 1,000 and those in time fire, and the rest is missed", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     await client.hf.schedules.put({ name: "s", every: "1s", missed: "all", job: "j", input: null });
@@ -395,7 +395,7 @@ onEveryStore((target) => {
     expect(state.lastRunAt?.getTime()).toBe(from + 1_500_000);
   });
 
-  test("[G4] the first time it is put, a schedule waits for its slot (seed) or makes a job at once (fire), once", async () => {
+  test("[G4] the first time it is put, a schedule waits for its occurrence (seed) or makes a job at once (fire), once", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { job, runs } = quickJob(world);
@@ -414,7 +414,7 @@ onEveryStore((target) => {
     expect(runs.map(({ n }) => String(n)).sort()).toEqual(["1", "2", "2"]);
   });
 
-  test("[G5] overlap skip: while the job runs, slots are skipped and counted apart", async () => {
+  test("[G5] overlap skip: while the job runs, occurrences are skipped and counted apart", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const told = client.told("schedule.skipped");
@@ -455,7 +455,7 @@ onEveryStore((target) => {
     expect((await get(client.hf, "s")).counts).toEqual({ fired: 2, skipped: 2, missed: 0 });
   });
 
-  test("[G5] overlap queue: one slot waits for the job before it and starts at its end, the others are skipped", async () => {
+  test("[G5] overlap queue: one occurrence waits for the job before it and starts at its end, the others are skipped", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const other = await world.client();
@@ -492,7 +492,7 @@ onEveryStore((target) => {
     expect((await get(client.hf, "s")).counts.fired).toBe(2);
   });
 
-  test("[G5] a slot whose key is taken by a job is skipped, not fired", async () => {
+  test("[G5] an occurrence whose key is taken by a job is skipped, not fired", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const job = defineJob({ name: "u", unique: (input: { id: string }) => input.id, run: () => {} });
@@ -572,7 +572,7 @@ onEveryStore((target) => {
     expect(await hf.schedules.edit("s", { cron: "0 5 * * *" })).toMatchObject({ timezone: "UTC" });
   });
 
-  test("[G2] a pattern whose years have passed is refused by put and edit; a stored one has no next slot", async () => {
+  test("[G2] a pattern whose years have passed is refused by put and edit; a stored one has no next occurrence", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf } = client;
@@ -599,7 +599,7 @@ onEveryStore((target) => {
     expect(await ticker(world, client)()).toMatchObject({ fired: 0, left: false });
   });
 
-  test("[G6] put keeps the slots that are due: a deploy misses nothing", async () => {
+  test("[G6] put keeps the occurrences that are due: a deploy misses nothing", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { hf } = client;
@@ -662,13 +662,13 @@ onEveryStore((target) => {
     expect(ran).toEqual(new Date("2026-01-01T00:01:00Z"));
     await world.clock.advance("10m30s"); // missed, and skipped: no fire
     await world.clock.advance("40s");
-    world.clock.set(world.clock.now() - 9_000); // between two slots, both missed or to come
+    world.clock.set(world.clock.now() - 9_000); // between two occurrences, both missed or to come
     await tick();
     world.clock.set(Date.UTC(2025, 11, 31)); // the clock was a day ahead
     expect(await tick()).toMatchObject({ fired: 0, skipped: 0, missed: 0 });
     const { nextAt } = await get(hf, "s");
     expect(nextAt?.getTime()).toBeGreaterThan(Date.UTC(2026, 0, 1));
-    // Also when its slots change meanwhile.
+    // Also when its occurrences change meanwhile.
     await hf.schedules.put({ name: "s", every: "2m", job: "j", input: 1, missed: "skip" });
     expect((await get(hf, "s")).nextAt?.getTime()).toBeGreaterThan(
       ((await get(hf, "s")).lastRunAt as Date).getTime(),
@@ -713,7 +713,7 @@ onEveryStore((target) => {
     expect(await tick()).toMatchObject({ fired: 0 });
   });
 
-  test("[F9] a worker times the next slot exactly, and asks for schedules once a minute when there are none", async () => {
+  test("[F9] a worker times the next occurrence exactly, and asks for schedules once a minute when there are none", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const { job, runs } = quickJob(world);
@@ -750,7 +750,7 @@ onEveryStore((target) => {
     expect(counts()[1]).toBeGreaterThan(0);
   });
 
-  test("a jittered job is due up to that much after its slot, the same for every process", async () => {
+  test("a jittered job is due up to that much after its occurrence, the same for every process", async () => {
     const world = await newWorld(target);
     const client = await world.client();
     const tick = ticker(world, client);
@@ -787,7 +787,7 @@ onEveryStore((target) => {
     );
   });
 
-  test("a preview shows the next slots, of a schedule that is there or that is not yet", async () => {
+  test("a preview shows the next occurrences, of a schedule that is there or that is not yet", async () => {
     const world = await newWorld(target);
     const { hf } = await world.client();
     const s = defineSchedule({

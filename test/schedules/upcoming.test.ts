@@ -1,41 +1,44 @@
-// What schedules will do: slots by pieces of time, and what changes of the clocks do to them.
+// What schedules will do: occurrences by pieces of time, and what changes of the clocks do to them.
 import { describe, expect, test } from "vitest";
 import { cronTiming, intervalTiming } from "../../src/schedules/cron.ts";
-import { countSlots, localSlots } from "../../src/schedules/upcoming.ts";
+import { countOccurrences, localOccurrences } from "../../src/schedules/upcoming.ts";
 
 const quarter = 15 * 60_000;
 const from = Date.UTC(2026, 5, 1);
 
-describe("slots by pieces of time", () => {
-  test("each slot is counted in its piece, a slot on the edge in the later one", () => {
-    const hourly = countSlots(cronTiming("0 * * * *", "UTC"), from, quarter, 8, 100);
+describe("occurrences by pieces of time", () => {
+  test("each occurrence is counted in its piece, an occurrence on the edge in the later one", () => {
+    const hourly = countOccurrences(cronTiming("0 * * * *", "UTC"), from, quarter, 8, 100);
     expect(hourly).toEqual({ counts: [1, 0, 0, 0, 1, 0, 0, 0], estimated: false });
-    const ten = countSlots(intervalTiming(600_000, from), from, quarter, 4, 100);
+    const ten = countOccurrences(intervalTiming(600_000, from), from, quarter, 4, 100);
     expect(ten.counts.reduce((sum, n) => sum + n, 0)).toBe(5);
   });
 
-  test("more slots than may be walked through go on at the same rate, and it is said", () => {
-    const every = countSlots(cronTiming("* * * * * *", "UTC"), from, quarter, 96, 1_000);
+  test("more occurrences than may be walked through go on at the same rate, and it is said", () => {
+    const every = countOccurrences(cronTiming("* * * * * *", "UTC"), from, quarter, 96, 1_000);
     expect(every.estimated).toBe(true);
     for (const count of every.counts) expect(Math.abs(count - 900)).toBeLessThan(10);
   });
 
-  test("a pattern that has no slot there gives none", () => {
-    expect(countSlots(cronTiming("0 0 25 12 *", "UTC"), from, quarter, 4, 10).counts).toEqual([0, 0, 0, 0]);
+  test("a pattern that has no occurrence there gives none", () => {
+    expect(countOccurrences(cronTiming("0 0 25 12 *", "UTC"), from, quarter, 4, 10).counts).toEqual([
+      0, 0, 0, 0,
+    ]);
   });
 });
 
 describe("changes of the clocks", () => {
-  const slotsOf = (pattern: string, zone: string, after: number, n: number): number[] => {
+  const occurrencesOf = (pattern: string, zone: string, after: number, n: number): number[] => {
     const timing = cronTiming(pattern, zone);
-    const slots: number[] = [];
-    for (let at = timing.next(after); at !== null && slots.length < n; at = timing.next(at)) slots.push(at);
-    return slots;
+    const occurrences: number[] = [];
+    for (let at = timing.next(after); at !== null && occurrences.length < n; at = timing.next(at))
+      occurrences.push(at);
+    return occurrences;
   };
   const notes = (pattern: string, zone: string, after: number, n = 3) =>
-    localSlots(slotsOf(pattern, zone, after, n), zone, after);
+    localOccurrences(occurrencesOf(pattern, zone, after, n), zone, after);
 
-  test("a time that is skipped says so, and so does the next slot after an ordinary one", () => {
+  test("a time that is skipped says so, and so does the next occurrence after an ordinary one", () => {
     const start = Date.UTC(2026, 2, 28, 12);
     const [skipped, next] = notes("30 2 * * *", "Europe/Berlin", start);
     expect(skipped).toEqual({

@@ -13,7 +13,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       retry: { attempts: 1 },
       run: async (_: null, ctx) => {
         await ctx.step("a", () => 1);
@@ -28,7 +28,16 @@ onEveryStore((target) => {
       ids.push(id);
       await world.until("it is over", async () => (await jobOf(one, id)).endedAt !== null);
       if (n === 1)
-        for (const table of ["step", "ready", "job", "history", "session", "claim", "queue", "line"] as const)
+        for (const table of [
+          "step",
+          "ready",
+          "job",
+          "history",
+          "session",
+          "claim",
+          "queue",
+          "job_type",
+        ] as const)
           await world.fresh.query(`alter table ${world.fresh.table(table)} add column later integer`);
     }
     for (const id of ids)

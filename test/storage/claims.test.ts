@@ -20,7 +20,7 @@ onEveryStore((target) => {
     const newId = idFactory(() => clock.now());
     const session = await open(store);
     await store.newJobs.enqueue(Array.from({ length: count }, () => newJob(newId())));
-    const jobs = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const jobs = await store.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity });
     return { clock, fresh, store, session, jobs };
   }
 
@@ -81,11 +81,11 @@ onEveryStore((target) => {
   test("a session that closes while it holds jobs is looked at until they are taken over", async () => {
     const { store, session, jobs } = await start();
     await store.sessions.close(session);
-    const { now, expiresAt } = await store.claims.peek(scope);
+    const { now, expiresAt } = await store.claims.checkDue(scope);
     expect(expiresAt).toBeLessThanOrEqual(now);
     expect((await store.settles.takeOver(jobs.map(done))).size).toBe(2);
     await store.sessions.forgetDead();
-    expect((await store.claims.peek(scope)).expiresAt).toBe(null);
+    expect((await store.claims.checkDue(scope)).expiresAt).toBe(null);
     await store.close();
   });
 
@@ -95,9 +95,9 @@ onEveryStore((target) => {
     await clock.advance("31s");
     expect(await store.sessions.orphans(10)).toEqual([]);
     await store.sessions.forgetDead();
-    expect((await store.claims.peek(scope)).expiresAt).toBe(null);
+    expect((await store.claims.checkDue(scope)).expiresAt).toBe(null);
     await store.upkeep.tidy();
-    const { now, expiresAt } = await store.claims.peek(scope);
+    const { now, expiresAt } = await store.claims.checkDue(scope);
     expect(expiresAt).toBeLessThanOrEqual(now);
     expect((await store.sessions.orphans(10)).map(({ id }) => id)).toEqual(jobs.map(({ id }) => id));
     await store.close();
@@ -123,7 +123,7 @@ function done(job: ClaimedJob): Transition {
   return {
     move: "end",
     id: job.id,
-    place: job.place,
+    rowKey: job.rowKey,
     token: job.token,
     state: "done",
     output: null,

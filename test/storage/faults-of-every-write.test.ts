@@ -81,7 +81,7 @@ const scopeOf = (queue: string, limit = 10): ClaimScope & { queues: ReadonlyMap<
   limit,
   order: "highest-first",
 });
-const fromStart = (): ClaimCursor => ({ levels: new Map(), lookedBackAt: -Infinity });
+const fromStart = (): ClaimCursor => ({ levels: new Map(), rescannedAt: -Infinity });
 
 /** A session that holds these. */
 async function claimed(
@@ -97,12 +97,12 @@ async function claimed(
 }
 
 function ended(job: ClaimedJob, change: Partial<Transition & { move: "end" }> = {}): Transition {
-  const { id, place, token, attempt, crashes, counted } = job;
+  const { id, rowKey, token, attempt, crashes, counted } = job;
   const own = counted === undefined ? {} : { counted };
   return {
     move: "end",
     id,
-    place,
+    rowKey,
     token,
     state: "done",
     output: null,
@@ -142,7 +142,7 @@ async function dead(env: Env, given: Partial<NewJob> = {}): Promise<string> {
   const errors = JSON.stringify([{ at: 1, attempt: 1, message: "no", stack: null }]);
   await env.store.settles.settle(
     session,
-    jobs.map((job) => ended(job, { state: "dead", errors, errorGroup: "g" })),
+    jobs.map((job) => ended(job, { state: "dead", errors, failureGroup: "g" })),
     tokensOf(jobs),
   );
   return jobs[0]?.id as string;
@@ -153,7 +153,7 @@ const step = (job: ClaimedJob, change: object = {}) => ({
   token: job.token,
   name: "a",
   seq: 0,
-  place: 0,
+  givenOrder: 0,
   kind: "step" as const,
   state: "done" as const,
   attempt: job.attempt,
@@ -249,7 +249,7 @@ scenario(
     await env.hf.queues.set("q", { concurrency: 3, rate: { limit: 10, per: "1m" } });
     await env.hf.lanes.set("q", "a", { concurrency: 2, rate: { limit: 10, per: "1m" } });
     await env.store.newJobs.enqueue([newJob(env.newId()), newJob(env.newId(), { lane: "a" })]);
-    await env.store.claims.peek(scopeOf("q"));
+    await env.store.claims.checkDue(scopeOf("q"));
     return session;
   },
   (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
@@ -280,7 +280,7 @@ scenario(
     const [kept, gone] = [newJob(env.newId()), newJob(env.newId())];
     await env.store.newJobs.enqueue([kept, gone]);
     await env.fresh.query(`delete from ${env.fresh.table("job")} where id = ?`, [gone.id]);
-    await env.store.claims.peek(scopeOf("q"));
+    await env.store.claims.checkDue(scopeOf("q"));
     return session;
   },
   (env, session) => env.store.claims.claim(session, scopeOf("q"), fromStart()),
@@ -291,7 +291,7 @@ scenario(
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 1, rate: { limit: 10, per: "1m" } });
     await env.hf.lanes.set("q", "a", { concurrency: 1, rate: { limit: 10, per: "1m" } });
-    await env.store.claims.peek(scopeOf("q"));
+    await env.store.claims.checkDue(scopeOf("q"));
     const { session, jobs } = await claimed(env, { lane: "a" });
     return { session, jobs };
   },
@@ -307,7 +307,7 @@ scenario(
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 1 });
     await env.hf.lanes.set("q", "a", { concurrency: 1 });
-    await env.store.claims.peek(scopeOf("q"));
+    await env.store.claims.checkDue(scopeOf("q"));
     const { session, jobs } = await claimed(env, { lane: "a" }, { lane: "a" });
     await env.store.settles.settle(
       session,
@@ -323,7 +323,7 @@ scenario(
   "jobs under limits are done",
   async (env) => {
     await env.hf.queues.set("q", { concurrency: 3 });
-    await env.store.claims.peek(scopeOf("q"));
+    await env.store.claims.checkDue(scopeOf("q"));
     return claimed(env, {}, { lane: "a" });
   },
   (env, { session, jobs }) =>
@@ -359,7 +359,7 @@ scenario(
   (env, { session, jobs }) =>
     env.store.settles.settle(
       session,
-      jobs.map((job) => ended(job, { state: "dead", errorGroup: "g" })),
+      jobs.map((job) => ended(job, { state: "dead", failureGroup: "g" })),
       tokensOf(jobs),
     ),
 );
@@ -465,7 +465,7 @@ scenario(
   (env, { session }) => env.store.sessions.close(session),
 );
 scenario(
-  "dead sessions are buried, and what was wished of their jobs is granted",
+  "dead sessions are buried, and what was requested of their jobs is granted",
   async (env) => {
     const run = await claimed(env, {}, {}, {});
     await env.hf.jobs.pause(run.jobs[0]!.id);
@@ -473,7 +473,7 @@ scenario(
     const { fresh } = env;
     // As one that died between giving back and granting leaves them.
     await fresh.query(
-      `update ${fresh.table("ready")} set token = null, session = null, waits = 'resume', wish = null where wish is not null`,
+      `update ${fresh.table("ready")} set token = null, session = null, waits = 'resume', request = null where request is not null`,
     );
     await fresh.query(`update ${fresh.table("history")} set attempt = attempt`);
     await env.world.clock.advance("31s");
@@ -583,7 +583,7 @@ scenario(
     const [job] = run.jobs as [ClaimedJob];
     await env.store.workflows.recordSteps(run.session, [
       step(job),
-      step(job, { name: "b", seq: 1, place: 1, given: 1 }),
+      step(job, { name: "b", seq: 1, givenOrder: 1, given: 1 }),
     ]);
     await env.store.settles.settle(run.session, [ended(job)], [job.token]);
     return job.id;
@@ -591,7 +591,7 @@ scenario(
   ({ hf }, id) => hf.jobs.fork(id, { from: "b" }),
 );
 
-// Flows
+// Workflows
 
 scenario(
   "a step is written",
@@ -612,7 +612,7 @@ scenario(
       token: job!.token,
       name: "w",
       seq: 0,
-      place: 0,
+      givenOrder: 0,
       attempt: 1,
       fails: 0,
       given: 0,
@@ -663,7 +663,7 @@ scenario(
       token,
       name: "w",
       seq: 0,
-      place: 0,
+      givenOrder: 0,
       attempt: 1,
       fails: 0,
       given: 0,
@@ -704,7 +704,7 @@ scenario(
       token,
       name: "w",
       seq: 0,
-      place: 0,
+      givenOrder: 0,
       attempt: 1,
       fails: 0,
       given: 0,
@@ -803,7 +803,7 @@ scenario(
     await hf.enqueue(plain, { n: 1 }, { lane: "a" });
     await hf.lanes.set("default", "a", { concurrency: 2 }, { for: "1h" });
   },
-  ({ hf }) => hf.overrides.end({ kind: "lane", name: "default", key: "a" }),
+  ({ hf }) => hf.temporaryLimits.end({ kind: "lane", name: "default", key: "a" }),
 );
 scenario(
   "a lane is reset",
@@ -842,37 +842,37 @@ scenario(
   ({ store }, session) => store.workers.resume([session]),
 );
 scenario(
-  "kinds are told",
+  "names are told",
   ({ hf }) => hf.enqueue(plain, { n: 1 }, { lane: "a" }),
   ({ store }) =>
-    store.kinds.register(
+    store.definitions.register(
       new Map([["plain", { unique: false, lane: true, lanes: { concurrency: 3, rate: null, weight: 1 } }]]),
     ),
 );
 scenario("breakers count", nothing, ({ store }) =>
   store.breakers.count(1, 1, [
-    { key: "kind:n", rule: { after: 10, cooldownMs: 1_000 }, failures: 3, succeeded: false, error: "no" },
+    { key: "name:n", rule: { after: 10, cooldownMs: 1_000 }, failures: 3, succeeded: false, error: "no" },
   ]),
 );
 const openBreaker = async (env: Env): Promise<number> => {
   const { session } = await claimed(env);
   await env.store.breakers.count(session, 1, [
-    { key: "kind:n", rule: { after: 1, cooldownMs: 1_000 }, failures: 1, succeeded: false, error: "no" },
+    { key: "name:n", rule: { after: 1, cooldownMs: 1_000 }, failures: 1, succeeded: false, error: "no" },
   ]);
   await env.world.clock.advance("2s");
   return session;
 };
-scenario("a breaker is probed", openBreaker, ({ store }, session) => store.breakers.probe(session, "kind:n"));
+scenario("a breaker is probed", openBreaker, ({ store }, session) => store.breakers.probe(session, "name:n"));
 scenario(
   "a probe is given back",
   async (env) => {
     const session = await openBreaker(env);
-    await env.store.breakers.probe(session, "kind:n");
+    await env.store.breakers.probe(session, "name:n");
     return session;
   },
-  ({ store }, session) => store.breakers.unprobe(session, "kind:n"),
+  ({ store }, session) => store.breakers.unprobe(session, "name:n"),
 );
-scenario("a breaker is reset", openBreaker, ({ hf }) => hf.breakers.reset("kind:n"));
+scenario("a breaker is reset", openBreaker, ({ hf }) => hf.breakers.reset("name:n"));
 
 // State, schedules, budgets, passes
 
@@ -1076,7 +1076,7 @@ scenario("an entry is added to the audit trail", nothing, ({ store }) =>
 
 // Upkeep
 
-scenario("a duty is taken", nothing, ({ store }) => store.upkeep.duty("d", 60_000, "w"));
+scenario("an upkeep task is taken", nothing, ({ store }) => store.upkeep.takeTask("d", 60_000, "w"));
 scenario(
   "what is old is deleted",
   async ({ hf, world }) => {
@@ -1093,7 +1093,7 @@ scenario(
   },
   ({ store }) => store.upkeep.prune({ doneMs: 86_400_000, deadMs: 86_400_000 }, 100),
 );
-scenario("a look proves that wake-ups arrive", nothing, ({ store }) => store.claims.peek(scopeOf("q")));
+scenario("a look proves that wake-ups arrive", nothing, ({ store }) => store.claims.checkDue(scopeOf("q")));
 
 interface Ran {
   readonly answer: unknown;

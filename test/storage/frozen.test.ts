@@ -9,7 +9,7 @@ import { fresh } from "../support/test-clients.ts";
 import { onPostgres } from "../support/stores.ts";
 
 onPostgres((target) => {
-  test("[B6] the gate of a queue is free again though its holder never comes back", async () => {
+  test("[B6] the limited queue of a queue is free again though its holder never comes back", async () => {
     const { hf, store } = await fresh(target);
     await hf.queues.set("limited", { concurrency: 2 });
     const frozen = new pg.Client(store.url);

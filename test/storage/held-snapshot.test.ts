@@ -41,11 +41,11 @@ const slotAt = (runAt: number) => ({
 onEveryStore((target) => {
   const onPostgres = test.runIf(target.dialect === "postgres");
   onPostgres.each([
-    { of: "without limits", claim: "claim", peek: "peek" },
-    { of: "of a queue with a limit", claim: "takeGated", peek: "peekGated" },
+    { of: "without limits", claim: "claim", checkDue: "checkDue" },
+    { of: "of a queue with a limit", claim: "takeLimited", checkDue: "checkLimitedDue" },
   ] as const)(
     "[N18][O16] under a held snapshot, the last claims and looks for work $of read no more than those before",
-    async ({ claim, peek }) => {
+    async ({ claim, checkDue }) => {
       const clock = new FakeClock();
       const fresh = await target.fresh();
       const store = await openStore(fresh.url, { ...fresh.options, clock });
@@ -53,10 +53,10 @@ onEveryStore((target) => {
       await fresh.query(`alter table ${fresh.table("ready")} set (autovacuum_enabled = off)`);
       const newId = idFactory(() => clock.now());
       const session = await openSession(store);
-      if (claim === "takeGated") await store.queues.set("q", { concurrency: 2 * batch });
+      if (claim === "takeLimited") await store.queues.set("q", { concurrency: 2 * batch });
       const release = await holdSnapshot(fresh);
-      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
-      const read: Record<string, number[]> = { peek: [], back: [], claim: [] };
+      const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
+      const read: Record<string, number[]> = { checkDue: [], back: [], claim: [] };
       for (let n = 0; n < 20; n += 1) {
         // Two priorities, so that a claim has several levels, and several claims, which leave dead rows too.
         await store.newJobs.enqueue(
@@ -68,14 +68,14 @@ onEveryStore((target) => {
           left -= jobs.length;
           await store.settles.settle(session, jobs.map(done), [jobs[0]?.token ?? 0]);
         }
-        const places = claim === "claim" ? cursor : partOf(cursor, LIMITED);
-        const levels = knownLevels(scope, places);
+        const rowKeys = claim === "claim" ? cursor : partOf(cursor, LIMITED);
+        const levels = knownLevels(scope, rowKeys);
         const extra = { channel: null, message: null, most: batch, rates: null };
         const asked = { now: clock.now(), session, ...scopeParams(scope), ...extra };
         const back = { ...asked, levels: aMomentBefore(levels) };
         read["back"]!.push(await blocksOf(fresh, claim, back));
-        read["peek"]!.push(await blocksOf(fresh, peek, back));
-        const queues = edgeRows(scope, places, levels);
+        read["checkDue"]!.push(await blocksOf(fresh, checkDue, back));
+        const queues = edgeRows(scope, rowKeys, levels);
         read["claim"]!.push(await blocksOf(fresh, claim, { ...asked, queues, levels }));
         // So that what is a moment old is one batch.
         await clock.advance("1s");
@@ -99,18 +99,20 @@ onEveryStore((target) => {
       const clock = new FakeClock();
       const fresh = await target.fresh();
       const store = await openStore(fresh.url, { ...fresh.options, clock });
-      for (const table of ["ready", "lane", "turn"])
+      for (const table of ["ready", "lane", "lane_rotation"])
         await fresh.query(`alter table ${fresh.table(table)} set (autovacuum_enabled = off)`);
       const newId = idFactory(() => clock.now());
       const session = await openSession(store);
       const release = await holdSnapshot(fresh);
-      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
       const read: Record<string, number[]> = { take: [], heads: [] };
-      const [{ id: line } = {}, ...lanes] = await laned();
+      const [{ id: jobType } = {}, ...lanes] = await laned();
       async function laned(): Promise<{ id?: number }[]> {
         await fill();
         const rows = await fresh.query(`select id from ${fresh.table("lane")} order by id`);
-        return [...(await fresh.query(`select id from ${fresh.table("line")}`)), ...rows] as { id: number }[];
+        return [...(await fresh.query(`select id from ${fresh.table("job_type")}`)), ...rows] as {
+          id: number;
+        }[];
       }
       async function fill(): Promise<void> {
         await store.newJobs.enqueue(
@@ -126,8 +128,8 @@ onEveryStore((target) => {
       }
       for (let n = 0; n < 20; n += 1) {
         await fill();
-        const turns = lanes.map(({ id }) => ({ lane: id!, line: line!, limit: 5, by: 0 }));
-        const params = { now: clock.now(), session, turns, names: ["n"], direction: 1 };
+        const rotations = lanes.map(({ id }) => ({ lane: id!, jobType: jobType!, limit: 5, by: 0 }));
+        const params = { now: clock.now(), session, rotations, names: ["n"], direction: 1 };
         const more = { counted: [], most: 5, rates: null };
         read["take"]!.push(await blocksOf(fresh, "takeLaned", { ...params, ...more }));
         read["heads"]!.push(await blocksOf(fresh, "laneHeads", params));
@@ -135,7 +137,7 @@ onEveryStore((target) => {
         await store.sessions.renew(session);
       }
       const mean = (some: readonly number[]): number => some.reduce((sum, n) => sum + n, 0) / some.length;
-      // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and turns are few.
+      // 50 jobs of each lane leave 50 entries and rows with each fill; the versions of the rows of lanes and rotations are few.
       const grown = Object.entries(read).map(
         ([, blocks]) => (mean(blocks.slice(-4)) - mean(blocks.slice(2, 6))) / 14,
       );
@@ -151,7 +153,7 @@ onEveryStore((target) => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const newId = idFactory(() => clock.now());
     const session = await openSession(store);
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const jobOf = (options: Parameters<typeof newJob>[1] = {}) => newJob(newId(), { lane: "a", ...options });
     const claim = (limit: number) =>
       store.claims.claim(session, { ...scope, queues: new Map([["q", limit]]), limit }, cursor);
@@ -204,7 +206,7 @@ onEveryStore((target) => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const newId = idFactory(() => clock.now());
     const session = await openSession(store);
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const jobOf = (priority = 0) => newJob(newId(), { lane: "a", priority });
     const claim = () => store.claims.claim(session, scope, cursor);
     await store.lanes.set("q", "a", { concurrency: 1 });
@@ -237,7 +239,7 @@ onEveryStore((target) => {
       const { queues } = new SqlStore(driver);
       await store.newJobs.enqueue(Array.from({ length: 10 }, () => newJob(newId())));
       await slowly(() => queues.list(10_000));
-      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
       for (let n = 0; n < batches; n += 1) {
         // One priority has no jobs then, the other has ten behind the ended ones.
         await store.newJobs.enqueue(
@@ -252,7 +254,7 @@ onEveryStore((target) => {
       await queues.list(10_000);
       await clock.advance("11s");
       expect((await queues.list(10_000)).map(({ counts }) => counts.ready)).toEqual([10]);
-      const { name, params } = calls.filter((call) => call.name === "tallyLines").at(-1)!;
+      const { name, params } = calls.filter((call) => call.name === "tallyJobTypes").at(-1)!;
       const complete = await blocksOf(fresh, name, { ...params, begins: [] });
       expect(await blocksOf(fresh, name, params)).toBeLessThan(complete / 5);
       await release();
@@ -287,10 +289,10 @@ onEveryStore((target) => {
       const newId = idFactory(() => clock.now());
       const session = await openSession(store);
       const release = await holdSnapshot(fresh);
-      const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+      const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
       const looks = async (): Promise<void> => {
         expect(await store.claims.claim(session, scope, cursor)).toEqual([]);
-        expect((await store.claims.peek(scope, cursor)).dueAt).toBeNull();
+        expect((await store.claims.checkDue(scope, cursor)).dueAt).toBeNull();
       };
       await slowly(looks);
       for (let n = 0; n < batches; n += 1) {
@@ -303,7 +305,7 @@ onEveryStore((target) => {
       }
       calls.length = 0;
       await looks();
-      for (const name of ["claim", "peek"] as const) {
+      for (const name of ["claim", "checkDue"] as const) {
         const { params } = calls.findLast((call) => call.name === name)!;
         const complete = await blocksOf(fresh, name, { ...params, levels: [] });
         expect(await blocksOf(fresh, name, params), name).toBeLessThan(complete / 5);
@@ -326,7 +328,7 @@ onEveryStore((target) => {
         counts.running,
         lagMs,
       ]);
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     await store.newJobs.enqueue([newJob(newId()), newJob(newId())]);
     const [first, second] = await store.claims.claim(session, scope, cursor);
     await clock.advance("20s");
@@ -362,7 +364,7 @@ onEveryStore((target) => {
     for (let n = 0; n < batches; n += 1)
       await store.newJobs.enqueue(Array.from({ length: batch }, () => newJob(newId())));
     const release = await holdSnapshot(fresh);
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const read: number[] = [];
     let ended = 0;
     for (let n = 0; n < batches; n += 1) {
@@ -469,11 +471,11 @@ function openSession(store: Store): Promise<number> {
   });
 }
 
-function done({ id, place, token, counted }: ClaimedJob): Transition {
+function done({ id, rowKey, token, counted }: ClaimedJob): Transition {
   return {
     move: "end",
     id,
-    place,
+    rowKey,
     token,
     state: "done",
     output: null,

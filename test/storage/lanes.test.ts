@@ -16,7 +16,7 @@ const lanes = 100_000;
 const active = 500;
 const batch = 50;
 
-/** Lane n: most are full or asleep; the last ones are active. Each has one job; a kind that nobody serves has as many. */
+/** Lane n: most are full or asleep; the last ones are active. Each has one job; a name that nobody serves has as many. */
 async function fill(fresh: FreshStore, now: number): Promise<void> {
   const table = (name: string) => fresh.table(name);
   const series =
@@ -29,23 +29,23 @@ async function fill(fresh: FreshStore, now: number): Promise<void> {
       : `'019b76da-3${kind}00-7000-8000-' || printf('%012x', n)`;
   const yes = fresh.dialect === "postgres" ? "true" : "1";
   await fresh.query(
-    `insert into ${table("line")} (id, queue, name, laned) values (1, 'default', 'served', ${yes}), (2, 'default', 'unserved', ${yes})`,
+    `insert into ${table("job_type")} (id, queue, name, laned) values (1, 'default', 'served', ${yes}), (2, 'default', 'unserved', ${yes})`,
   );
   await fresh.query(
     `insert into ${table("lane")} (queue, key, concurrency, running, used_at) select 'default', 'lane-' || n, 1, case when n <= 50000 then 1 else 0 end, ${now} from ${series}`,
   );
-  for (const line of [1, 2]) {
-    const awake = line === 1 ? lanes - active : 0;
+  for (const jobType of [1, 2]) {
+    const awake = jobType === 1 ? lanes - active : 0;
     await fresh.query(
-      `insert into ${table("turn")} (lane, line, vtime, active, wake_at)
-        select n, ${line}, n, n > ${awake}, case when ${line} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} end from ${series}`,
+      `insert into ${table("lane_rotation")} (lane, job_type, vtime, active, wake_at)
+        select n, ${jobType}, n, n > ${awake}, case when ${jobType} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} end from ${series}`,
     );
     await fresh.query(
-      `insert into ${table("job")} (id, line, created_at, input, lane) select ${id(line)}, ${line}, ${now}, '1', 'lane-' || n from ${series}`,
+      `insert into ${table("job")} (id, job_type, created_at, input, lane) select ${id(jobType)}, ${jobType}, ${now}, '1', 'lane-' || n from ${series}`,
     );
     await fresh.query(
-      `insert into ${table("ready")} (${fresh.jobKey}, line, rank, run_at, lane)
-        select ${fresh.jobKeyOf(id(line))}, ${line}, 0, case when ${line} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} else ${now - 1_000} end, n from ${series}`,
+      `insert into ${table("ready")} (${fresh.jobKey}, job_type, rank, run_at, lane)
+        select ${fresh.jobKeyOf(id(jobType))}, ${jobType}, 0, case when ${jobType} = 1 and n > 50000 and n <= ${awake} then ${now + 60_000} else ${now - 1_000} end, n from ${series}`,
     );
   }
 }
@@ -60,7 +60,8 @@ interface Node {
 
 function rowsRead(node: Node): number {
   const own =
-    node["Relation Name"] === undefined || !/^(lane|turn|ready|bell|job)/.test(node["Relation Name"])
+    node["Relation Name"] === undefined ||
+    !/^(lane|lane_rotation|ready|lane_wakeup|job(?!_type))/.test(node["Relation Name"])
       ? 0
       : (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"];
   return own + (node.Plans ?? []).reduce((sum, each) => sum + rowsRead(each), 0);
@@ -72,7 +73,12 @@ onEveryStore((target) => {
   const clock = new FakeClock();
   const now = clock.now();
   const scope = { queues: [{ queue: "default", group: "default", limit: batch }], names: ["served"] };
-  const turns = Array.from({ length: batch }, (_, n) => ({ lane: lanes - n, line: 1, limit: 1, by: 1 }));
+  const rotations = Array.from({ length: batch }, (_, n) => ({
+    lane: lanes - n,
+    jobType: 1,
+    limit: 1,
+    by: 1,
+  }));
 
   beforeAll(async () => {
     fresh = await target.fresh();
@@ -81,25 +87,30 @@ onEveryStore((target) => {
     await store.close();
     await fill(fresh, now);
     if (target.dialect === "postgres")
-      for (const table of ["lane", "turn", "ready", "job", "line"])
+      for (const table of ["lane", "lane_rotation", "ready", "job", "job_type"])
         await fresh.query(`analyze ${fresh.table(table)}`);
   });
 
   const calls: [StatementName, Params][] = [
-    ["hearBells", { now, ...scope }],
+    ["takeWakeups", { now, ...scope }],
     [
-      "wakeTurns",
-      { now, rows: turns.map(({ lane, line }) => ({ lane, line, at: 0 })), full: [lanes], floors: [] },
+      "scheduleRotations",
+      {
+        now,
+        rows: rotations.map(({ lane, jobType }) => ({ lane, jobType, at: 0 })),
+        full: [lanes],
+        floors: [],
+      },
     ],
-    ["pickTurns", { now, ...scope, gates: [], most: batch, floors: [] }],
-    ["takeLaned", { now, turns, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
-    ["laneHeads", { now, turns }],
-    ["peekGated", { now, ...scope, direction: 1, levels: [] }],
+    ["pickRotations", { now, ...scope, limitedQueues: [], most: batch, floors: [] }],
+    ["takeLaned", { now, rotations, names: ["served"], direction: 1, counted: [], most: 1, rates: null }],
+    ["laneHeads", { now, rotations }],
+    ["checkLimitedDue", { now, ...scope, direction: 1, levels: [] }],
   ];
 
   if (target.dialect === "postgres") {
     test.each(calls)(
-      "[N6] %s reads what it takes, beside 100,000 lanes and as many of a kind that nobody serves",
+      "[N6] %s reads what it takes, beside 100,000 lanes and as many of a name that nobody serves",
       async (name, params) => {
         const { text, values } = new Compiler(fresh.options.schema!).prepare({
           name,
@@ -117,7 +128,7 @@ onEveryStore((target) => {
     );
   } else {
     test.each(calls)(
-      "[N6] %s goes by indexes, beside 100,000 lanes and as many of a kind that nobody serves",
+      "[N6] %s goes by indexes, beside 100,000 lanes and as many of a name that nobody serves",
       (name) => {
         const handle = new DatabaseSync(fresh.url.replace("sqlite:", ""));
         const entry = statements(sqliteTables("holdfast"))[name];
@@ -126,7 +137,7 @@ onEveryStore((target) => {
             detail: string;
           }[];
           const scans = plan.filter(({ detail }) =>
-            /^SCAN (r|w|f|a|b|holdfast_(lane|turn|ready|bell|job))\b/.test(detail),
+            /^SCAN (r|w|f|a|b|holdfast_(lane|lane_rotation|ready|lane_wakeup|job))\b/.test(detail),
           );
           // A claim's own ids, and the lanes that were asked for, are lists and not tables.
           expect(scans.filter(({ detail }) => !/^SCAN w\b/.test(detail)).map(({ detail }) => detail)).toEqual(
@@ -147,7 +158,7 @@ onEveryStore((target) => {
         limit: batch,
         order: "highest-first",
       } as const;
-      const jobs = await store.claims.claim(session, ask, { levels: new Map(), lookedBackAt: -Infinity });
+      const jobs = await store.claims.claim(session, ask, { levels: new Map(), rescannedAt: -Infinity });
       const first = lanes - active + 1;
       expect(jobs.map(({ lane }) => lane)).toEqual(
         Array.from({ length: batch }, (_, n) => `lane-${first + n}`),

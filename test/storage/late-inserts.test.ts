@@ -43,11 +43,11 @@ onPostgres((target) => {
       onTestFinished(() => store.close());
       await blocker.query("begin");
       await blocker.query(
-        `insert into ${fresh.table("job")} (id, line, created_at, input) select $1, id, 0, 'null' from ${fresh.table("line")} where name = 'kept'`,
+        `insert into ${fresh.table("job")} (id, job_type, created_at, input) select $1, id, 0, 'null' from ${fresh.table("job_type")} where name = 'kept'`,
         [held],
       );
       await blocker.query(
-        `insert into ${fresh.table("ready")} (id, line, rank, run_at) select $1, id, 0, 0 from ${fresh.table("line")} where name = 'kept'`,
+        `insert into ${fresh.table("ready")} (id, job_type, rank, run_at) select $1, id, 0, 0 from ${fresh.table("job_type")} where name = 'kept'`,
         [held],
       );
       let tries = 0;

@@ -120,7 +120,7 @@ onPostgres((target) => {
     const { fresh, hf } = await opened(target);
     await dropDays(fresh, 0);
     await fresh.query(
-      `insert into ${fresh.table("job")} (id, line, created_at, input)
+      `insert into ${fresh.table("job")} (id, job_type, created_at, input)
        select ('${idAt(today() + 1).slice(0, 24)}' || lpad(to_hex(n), 12, '0'))::uuid, 1, 0, 'null' from generate_series(1, 10001) n`,
     );
     await operatorOf(hf).store.upkeep.tidy();

@@ -22,7 +22,7 @@ const hot = [
   "insertJobs",
   "claimLevel",
   "claim",
-  "peek",
+  "checkDue",
   "doneAlike",
   "done",
   "end",
@@ -41,7 +41,7 @@ const scopeParams = (queues: readonly string[]): Params => ({
   most: batch,
 });
 
-/** A line of EXPLAIN QUERY PLAN. Ids are made unique over the texts of an entry. */
+/** A job type of EXPLAIN QUERY PLAN. Ids are made unique over the texts of an entry. */
 interface Step {
   id: number;
   parent: number;
@@ -71,14 +71,14 @@ function onPostgresPlans(filled: Filled): void {
     let now = 0;
     let session = 0;
     let compiler: Compiler;
-    let line = 0;
+    let jobType = 0;
 
     beforeAll(async () => {
       ({ fresh, now, session } = filled);
-      line = Number((await fresh.query(`select min(id) as id from ${fresh.table("line")}`))[0]!["id"]);
+      jobType = Number((await fresh.query(`select min(id) as id from ${fresh.table("job_type")}`))[0]!["id"]);
       if (statistics === "analyzed") {
         for (const table of [
-          "line",
+          "job_type",
           "job",
           "ready",
           "history",
@@ -88,7 +88,7 @@ function onPostgresPlans(filled: Filled): void {
           "dependency",
           "gauge",
           "queue",
-          "slot",
+          "occurrence",
         ])
           await fresh.query(`analyze ${fresh.table(table)}`);
       }
@@ -119,18 +119,20 @@ function onPostgresPlans(filled: Filled): void {
     const moves = (rows: readonly Record<string, unknown>[]) =>
       rows.map((row) => ({
         id: String(row["id"]),
-        place: String(row["id"]),
+        rowKey: String(row["id"]),
         token: Number(row["token"]),
         attempt: 1,
         crashes: 0,
         errors: null,
-        errorGroup: null,
+        failureGroup: null,
       }));
 
     test("the claim, the settle and the insert are planned once, not anew for each batch", async () => {
       const client = new pg.Client(fresh.url);
       await client.connect();
-      const levels = [{ line, rank: 0, queue: "default", group: "", limit: 10, runAt: 0, place: idAt(0) }];
+      const levels = [
+        { jobType, rank: 0, queue: "default", group: "", limit: 10, runAt: 0, rowKey: idAt(0) },
+      ];
       const calls: [StatementName, Params][] = [
         ["claimLevel", { now, session, ...levels[0] }],
         [
@@ -139,7 +141,7 @@ function onPostgresPlans(filled: Filled): void {
         ],
         [
           "doneAlike",
-          { now, session, token: 1, places: Array.from({ length: 100 }, (_, n) => idAt(n)), spent: [] },
+          { now, session, token: 1, rowKeys: Array.from({ length: 100 }, (_, n) => idAt(n)), spent: [] },
         ],
         [
           "insertAlike",
@@ -147,7 +149,7 @@ function onPostgresPlans(filled: Filled): void {
             now,
             channel: null,
             message: null,
-            line,
+            jobType,
             rank: 0,
             maxAttempts: null,
             timeout: null,
@@ -173,7 +175,7 @@ function onPostgresPlans(filled: Filled): void {
     /** No statement may read a hot table from end to end; an empty partition costs nothing. */
     const noWholeTable = (nodes: readonly Node[]): void => {
       const whole = nodes.filter(
-        (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+        (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job(?!_type)|history)/) > 0,
       );
       expect(whole.map((node) => node["Relation Name"])).toEqual([]);
       const sorts = nodes.filter((node) => node["Node Type"].endsWith("Sort"));
@@ -188,7 +190,7 @@ function onPostgresPlans(filled: Filled): void {
         noWholeTable(nodes);
         // Twice the batch (shares are counted, then taken), and a probe or two for each level.
         expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(3 * batch + 20);
-        expect(rowsRead(nodes, /^job/)).toBeLessThanOrEqual(batch);
+        expect(rowsRead(nodes, /^job(?!_type)/)).toBeLessThanOrEqual(batch);
         const ordered = nodes.filter((node) => node["Index Name"] === "ready_order");
         expect(ordered.length).toBeGreaterThanOrEqual(3);
       }));
@@ -197,13 +199,13 @@ function onPostgresPlans(filled: Filled): void {
       rolledBack(async () => {
         const [first] = await claimed();
         const level = {
-          line: Number(first!["line"]),
+          jobType: Number(first!["job_type"]),
           rank: 0,
           queue: "default",
           group: "default",
           limit: batch,
           runAt: now - 1_000,
-          place: `019b76da-3000-7000-8000-${(batch - 1).toString(16).padStart(12, "0")}`,
+          rowKey: `019b76da-3000-7000-8000-${(batch - 1).toString(16).padStart(12, "0")}`,
         };
         const asked: [StatementName, Params][] = [
           ["claimLevel", { now, session, ...level }],
@@ -213,7 +215,7 @@ function onPostgresPlans(filled: Filled): void {
           const nodes = await explain(name, params);
           noWholeTable(nodes);
           expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(3 * batch);
-          expect(rowsRead(nodes, /^job/)).toBeLessThanOrEqual(batch);
+          expect(rowsRead(nodes, /^job(?!_type)/)).toBeLessThanOrEqual(batch);
           await fresh.query("rollback");
           await fresh.query("begin");
         }
@@ -236,7 +238,7 @@ function onPostgresPlans(filled: Filled): void {
 
     test("[B8] a look at what is due reads one row for each level", () =>
       rolledBack(async () => {
-        const nodes = await explain("peek", {
+        const nodes = await explain("checkDue", {
           now,
           ...scopeParams(["default"]),
           channel: null,
@@ -260,7 +262,7 @@ function onPostgresPlans(filled: Filled): void {
         const ended = await explain("end", { now, session, rows: end, keyed: [], dropped: [], spent: [] });
         noWholeTable(ended);
         expect(rowsRead(ended, /^ready/)).toBeLessThanOrEqual(25);
-        expect(rowsRead(ended, /^(job|history)/)).toBe(0);
+        expect(rowsRead(ended, /^(job(?!_type)|history)/)).toBe(0);
         const done = await explain("done", { now, session, rows: end, spent: [] });
         noWholeTable(done);
         expect(rowsRead(done, /^ready/)).toBeLessThanOrEqual(25);
@@ -314,39 +316,40 @@ function onPostgresPlans(filled: Filled): void {
         const whole = (nodes: readonly Node[]): unknown[] =>
           nodes
             .filter(
-              (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+              (node) =>
+                node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job(?!_type)|history)/) > 0,
             )
             .map((node) => node["Relation Name"]);
         for (const name of ["browseLive", "tallyLive", "browseEnded", "tallyEnded"] as const) {
           const nodes = await explain(name, look);
           expect(whole(nodes), name).toEqual([]);
           expect(rowsRead(nodes, /^(ready|history)/), name).toBeLessThanOrEqual(1_001);
-          expect(rowsRead(nodes, /^job/), name).toBe(0);
+          expect(rowsRead(nodes, /^job(?!_type)/), name).toBe(0);
         }
         for (const name of [
-          "browseUnhappy",
-          "tallyUnhappy",
-          "browseTroubled",
+          "browseNotDone",
+          "tallyNotDone",
+          "browseFailed",
           "browseHeld",
           "groupDead",
-          "groupTroubled",
+          "groupFailed",
         ] as const) {
           const nodes = await explain(name, look);
           expect(whole(nodes), name).toEqual([]);
-          expect(rowsRead(nodes, /^(ready|history|job)/), name).toBe(0);
+          expect(rowsRead(nodes, /^(ready|history|job(?!_type))/), name).toBe(0);
         }
         const dead = await explain("lostWorkers", { now });
         expect(whole(dead)).toEqual([]);
-        expect(rowsRead(dead, /^(ready|history|job)/)).toBe(0);
+        expect(rowsRead(dead, /^(ready|history|job(?!_type))/)).toBe(0);
         // By the claims of those who are gone: none here.
         const overdue = await explain("overdueClaims", { now, grace: 35_000, most: 10_000 });
         expect(whole(overdue)).toEqual([]);
-        expect(rowsRead(overdue, /^(ready|history|job)/)).toBe(0);
+        expect(rowsRead(overdue, /^(ready|history|job(?!_type))/)).toBe(0);
         const orphans = await explain("orphans", { now, limit: 100 });
         expect(whole(orphans)).toEqual([]);
-        expect(rowsRead(orphans, /^(ready|history|job)/)).toBe(0);
+        expect(rowsRead(orphans, /^(ready|history|job(?!_type))/)).toBe(0);
         // A few probes for each of the 1,003 levels; the large ones are counted to the cap and no further.
-        const lines = await explain("tallyLines", {
+        const jobTypes = await explain("tallyJobTypes", {
           now,
           cap: 200,
           budget: 1_000_000,
@@ -354,23 +357,30 @@ function onPostgresPlans(filled: Filled): void {
           names: null,
           begins: [],
         });
-        expect(whole(lines)).toEqual([]);
-        expect(rowsRead(lines, /^ready/)).toBeLessThanOrEqual(10_000);
+        expect(whole(jobTypes)).toEqual([]);
+        expect(rowsRead(jobTypes, /^ready/)).toBeLessThanOrEqual(10_000);
         // When the next scheduled job is due: one entry for each level, also where 20,000 are.
         const [next] = (
-          await run("tallyLines", { now, cap: 200, budget: 1_000_000, queues: null, names: null, begins: [] })
+          await run("tallyJobTypes", {
+            now,
+            cap: 200,
+            budget: 1_000_000,
+            queues: null,
+            names: null,
+            begins: [],
+          })
         )
           .map((row) => row["next"])
           .filter((at) => at !== null);
         expect(Number(next)).toBeGreaterThan(now);
         // What waits until a time is not looked for among the 20,000 that are due later.
-        expect(lines.map((node) => node["Index Name"])).toContain("ready_until");
-        const due = await explain("lineUp", {
+        expect(jobTypes.map((node) => node["Index Name"])).toContain("ready_until");
+        const due = await explain("jobsInOrder", {
           now,
           queues: ["default"],
           names: null,
           fromAt: -1,
-          fromPlace: look.from,
+          fromRowKey: look.from,
           limit: 50,
         });
         expect(whole(due)).toEqual([]);
@@ -383,7 +393,7 @@ function onPostgresPlans(filled: Filled): void {
           scan: 1_000,
         });
         expect(whole(ending)).toEqual([]);
-        expect(rowsRead(ending, /^job/)).toBeLessThanOrEqual(1_000);
+        expect(rowsRead(ending, /^job(?!_type)/)).toBeLessThanOrEqual(1_000);
         expect(
           ending
             .filter((node) => node["Relation Name"]?.startsWith("job") === true)
@@ -392,22 +402,23 @@ function onPostgresPlans(filled: Filled): void {
         // By their beginnings: as many entries as are asked for, also where every job begins so.
         const begun = await explain("idsFrom", { first: look.from, last: look.before, limit: 21 });
         expect(whole(begun)).toEqual([]);
-        expect(rowsRead(begun, /^job/)).toBeLessThanOrEqual(21 * 3);
+        expect(rowsRead(begun, /^job(?!_type)/)).toBeLessThanOrEqual(21 * 3);
       }));
 
     test("[G1] the newest runs of a schedule are read from the end of its slots, and their jobs by their keys", () =>
       rolledBack(async () => {
         const limit = 500;
-        const slots = await explain("newestSlots", { name: "often", limit });
-        expect(rowsRead(slots, /^slot/)).toBe(limit);
+        const slots = await explain("newestOccurrences", { name: "often", limit });
+        expect(rowsRead(slots, /^occurrence/)).toBe(limit);
         expect(slots.filter((node) => node["Node Type"].endsWith("Sort"))).toEqual([]);
-        const rows = await run("newestSlots", { name: "often", limit });
-        const jobs = await explain("slotJobs", { now, ids: rows.map((row) => String(row["job"])) });
+        const rows = await run("newestOccurrences", { name: "often", limit });
+        const jobs = await explain("occurrenceJobs", { now, ids: rows.map((row) => String(row["job"])) });
         const whole = jobs.filter(
-          (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history|step)/) > 0,
+          (node) =>
+            node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job(?!_type)|history|step)/) > 0,
         );
         expect(whole.map((node) => node["Relation Name"])).toEqual([]);
-        for (const table of [/^history/, /^job/]) expect(rowsRead(jobs, table)).toBe(limit);
+        for (const table of [/^history/, /^job(?!_type)/]) expect(rowsRead(jobs, table)).toBe(limit);
         expect(rowsRead(jobs, /^ready/)).toBe(0);
         expect(rowsRead(jobs, /^step/)).toBeLessThanOrEqual(limit); // one probe each
       }));
@@ -426,11 +437,12 @@ function onPostgresPlans(filled: Filled): void {
           const parents = nodes.filter((node) => /parent_id/.test(node["Index Name"] ?? ""));
           expect([name, parents.length > 0]).toEqual([name, true]);
           const whole = nodes.filter(
-            (node) => node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job|history)/) > 0,
+            (node) =>
+              node["Node Type"] === "Seq Scan" && rowsRead([node], /^(ready|job(?!_type)|history)/) > 0,
           );
           expect([name, whole.map((node) => node["Relation Name"])]).toEqual([name, []]);
           // Each child once by the index, and a few looks at where it is: its own row, ready, history.
-          expect(rowsRead(nodes, /^(ready|job|history)/), name).toBeLessThanOrEqual(120 * 6);
+          expect(rowsRead(nodes, /^(ready|job(?!_type)|history)/), name).toBeLessThanOrEqual(120 * 6);
         }
       }));
 
@@ -445,8 +457,8 @@ function onPostgresPlans(filled: Filled): void {
         const asked = { ...nothingAsked, now, batch, deep: true, ids: null, most: 1_000 };
         for (const name of memberLooks) {
           const nodes = await explain(name, name === "tallyBatches" ? { ids: [batch], most: 1_000 } : asked);
-          expect([name, wholeTables(nodes, /^(ready|job|history)/)]).toEqual([name, []]);
-          expect(rowsRead(nodes, /^(ready|job|history)/), name).toBeLessThanOrEqual(120 * 6);
+          expect([name, wholeTables(nodes, /^(ready|job(?!_type)|history)/)]).toEqual([name, []]);
+          expect(rowsRead(nodes, /^(ready|job(?!_type)|history)/), name).toBeLessThanOrEqual(120 * 6);
         }
       }));
 
@@ -462,7 +474,7 @@ function onPostgresPlans(filled: Filled): void {
           before: "ffffffff-ffff-ffff-ffff-ffffffffffff",
           scan: 100,
         });
-        noScan(walked, /^(step|ready|job|history)/);
+        noScan(walked, /^(step|ready|job(?!_type)|history)/);
         expect(rowsRead(walked, /^step/)).toBeLessThanOrEqual(100 * beside.steps);
         const ids = Array.from(
           { length: 100 },
@@ -471,7 +483,7 @@ function onPostgresPlans(filled: Filled): void {
         const steps = await explain("runSteps", {
           jobs: ids.map((id) => ({ id, begun: now, ended: true })),
         });
-        noScan(steps, /^(step|ready|job|history)/);
+        noScan(steps, /^(step|ready|job(?!_type)|history)/);
         expect(rowsRead(steps, /^step/)).toBeLessThanOrEqual(2 * 100 * beside.steps);
         const minutes = Array.from({ length: 60 }, (_, n) => now - (now % 60_000) - n * 60_000);
         const load = await explain("load", { minutes, step: 60_000 });
@@ -501,8 +513,8 @@ function onPostgresPlans(filled: Filled): void {
         const done = await explain("auditOf", { target: longRun, before: 2 ** 40, limit: 50 });
         expect(rowsRead(done, /^audit/)).toBeLessThanOrEqual(50);
         expect(done.filter((node) => node["Node Type"].endsWith("Sort"))).toEqual([]);
-        const slots = await explain("slotsAround", { name: "often", at: now - 90 * 60_000 });
-        expect(rowsRead(slots, /^slot/)).toBe(2);
+        const slots = await explain("occurrencesAround", { name: "often", at: now - 90 * 60_000 });
+        expect(rowsRead(slots, /^occurrence/)).toBe(2);
       }));
 
     test("[B8] the end of a drain, and ends that nobody was told, are found by probes, beside a backlog and jobs that wait", () =>
@@ -510,10 +522,10 @@ function onPostgresPlans(filled: Filled): void {
         const nodes = await explain("endDrains", { now });
         noWholeTable(nodes);
         // Three levels and one; what waits is looked up by its ids, once for each queue that could be paused.
-        expect(rowsRead(nodes, /^(job|history)/)).toBe(0);
+        expect(rowsRead(nodes, /^(job(?!_type)|history)/)).toBe(0);
         expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(20);
         await fresh.query(
-          `update ${fresh.table("ready")} set run_at = ${now} + 3600000 where line = (select id from ${fresh.table("line")} where queue = 'queue-7')`,
+          `update ${fresh.table("ready")} set run_at = ${now} + 3600000 where job_type = (select id from ${fresh.table("job_type")} where queue = 'queue-7')`,
         );
         const ended = await explain("endDrains", { now });
         noWholeTable(ended);
@@ -524,7 +536,7 @@ function onPostgresPlans(filled: Filled): void {
         ).toEqual([{ name: "queue-7" }]);
         const strays = await explain("strays", { now, limit: 100 });
         noWholeTable(strays);
-        expect(rowsRead(strays, /^(job|history)/)).toBe(0);
+        expect(rowsRead(strays, /^(job(?!_type)|history)/)).toBe(0);
         expect(rowsRead(strays, /^ready/)).toBeLessThanOrEqual(beside.waiting);
       }));
 
@@ -532,7 +544,7 @@ function onPostgresPlans(filled: Filled): void {
       rolledBack(async () => {
         const rows = Array.from({ length: batch }, (_, n) => ({
           ...newRow,
-          line,
+          jobType,
           id: `019b76da-9000-7000-8000-${n.toString(16).padStart(12, "0")}`,
         }));
         noWholeTable(
@@ -545,10 +557,10 @@ function onPostgresPlans(filled: Filled): void {
         );
         const inserted = await explain("insertJobs", { now, rows });
         noWholeTable(inserted);
-        expect(rowsRead(inserted, /^(ready|job|history)/)).toBe(0);
+        expect(rowsRead(inserted, /^(ready|job(?!_type)|history)/)).toBe(0);
         const renewed = await explain("renew", { now, session, ahead: 0 });
         noWholeTable(renewed);
-        expect(rowsRead(renewed, /^(ready|job|history)/)).toBe(0);
+        expect(rowsRead(renewed, /^(ready|job(?!_type)|history)/)).toBe(0);
         expect(rowsRead(renewed, /^session/)).toBe(1);
       }));
   });
@@ -576,7 +588,7 @@ const longRun = "019b76da-7000-7000-8000-000000000001";
 /** A run of 20,000 steps, two of them not over, and a trail of which a twentieth is about it. */
 async function fillLong(fresh: FreshStore, now: number): Promise<void> {
   await fresh.query(
-    `insert into ${fresh.table("step")} (job, name, seq, place, kind, state, attempt, tries, fails, given, undo, started_at)
+    `insert into ${fresh.table("step")} (job, name, seq, given_order, kind, state, attempt, tries, fails, given, undo, started_at)
      select '${longRun}', 's' || n, n, n, 'step', case when n < 2 then 'open' else 'done' end, 1, 1, 0, n, false, ${now} from generate_series(0, 19999) as g (n)`,
   );
   await fresh.query(
@@ -595,13 +607,13 @@ function onSqlitePlans(filled: Filled): void {
       hot.map((name) => {
         const entry = catalogue[name];
         const texts = textsOf(entry);
-        const steps = texts.flatMap((text, place) => {
+        const steps = texts.flatMap((text, rowKey) => {
           const plan = handle
             .prepare(`explain query plan ${parse(text).pieces.join("?")}`)
             .all() as unknown as Step[];
           return plan.map(({ id, parent, detail }) => ({
-            id: id + place * 1e6,
-            parent: parent + place * 1e6,
+            id: id + rowKey * 1e6,
+            parent: parent + rowKey * 1e6,
             detail,
           }));
         });
@@ -621,7 +633,7 @@ function onSqlitePlans(filled: Filled): void {
   test("[K2] failures and live jobs are counted on indexes alone, without a look at a row", () => {
     const handle = new DatabaseSync(filled.fresh.url.slice("sqlite:".length));
     const catalogue = sqliteStatements(sqliteTables("holdfast"));
-    for (const name of ["tallyLines", "tallyUnhappy", "groupDead", "groupTroubled"] as const) {
+    for (const name of ["tallyJobTypes", "tallyNotDone", "groupDead", "groupFailed"] as const) {
       const plan = handle
         .prepare(`explain query plan ${parse(textsOf(catalogue[name])[0] as string).pieces.join("?")}`)
         .all() as unknown as Step[];
@@ -642,8 +654,10 @@ function onSqlitePlans(filled: Filled): void {
         .all()
         .map((step) => (step as unknown as Step).detail);
     // Without a sort: what the limit leaves out is not read.
-    expect(planOf("newestSlots")).toEqual(["SEARCH holdfast_slot USING PRIMARY KEY (schedule=?)"]);
-    const looks = planOf("slotJobs").filter((detail) => /^(SCAN|SEARCH)/.test(detail));
+    expect(planOf("newestOccurrences")).toEqual([
+      "SEARCH holdfast_occurrence USING PRIMARY KEY (schedule=?)",
+    ]);
+    const looks = planOf("occurrenceJobs").filter((detail) => /^(SCAN|SEARCH)/.test(detail));
     expect(looks.filter((detail) => /^SCAN (?!o VIRTUAL TABLE)/.test(detail))).toEqual([]);
     expect(looks.filter((detail) => /^SEARCH [rh] /.test(detail))).toEqual([
       "SEARCH r USING INTEGER PRIMARY KEY (rowid=?)",
@@ -756,16 +770,16 @@ function onSqlitePlans(filled: Filled): void {
       "SCAN one",
     ]);
     expect(planOf("auditOf")).toEqual(["SEARCH a USING INDEX holdfast_audit_target (target=? AND id<?)"]);
-    expect(planOf("slotsAround").filter((detail) => detail.startsWith("SEARCH"))).toEqual([
-      "SEARCH holdfast_slot USING PRIMARY KEY (schedule=? AND at<?)",
-      "SEARCH holdfast_slot USING PRIMARY KEY (schedule=? AND at>?)",
+    expect(planOf("occurrencesAround").filter((detail) => detail.startsWith("SEARCH"))).toEqual([
+      "SEARCH holdfast_occurrence USING PRIMARY KEY (schedule=? AND at<?)",
+      "SEARCH holdfast_occurrence USING PRIMARY KEY (schedule=? AND at>?)",
     ]);
     handle.close();
   });
 
-  test("[B8] claim and peek go by the index of the claim's order, without a sort of their own", () => {
+  test("[B8] claim and checkDue go by the index of the claim's order, without a sort of their own", () => {
     const order = /USING (COVERING )?INDEX holdfast_ready_order/;
-    for (const name of ["claimLevel", "claim", "peek"] as const) {
+    for (const name of ["claimLevel", "claim", "checkDue"] as const) {
       expect([name, plans.get(name)!.some(({ detail }) => order.test(detail))]).toEqual([name, true]);
     }
     for (const name of ["claimLevel", "claim"] as const) {
@@ -773,7 +787,7 @@ function onSqlitePlans(filled: Filled): void {
       const next = plan.filter(
         ({ detail }) =>
           order.test(detail) &&
-          /\(line=\? AND rank=\? AND token=\? (AND run_at>\? )?AND run_at<\?\)/.test(detail),
+          /\(job_type=\? AND rank=\? AND token=\? (AND run_at>\? )?AND run_at<\?\)/.test(detail),
       );
       expect(next.length, `${name} ends at what is due`).toBeGreaterThanOrEqual(1);
       // The jobs of several levels are merged by one sort of the batch; those of each level come without any.
@@ -847,7 +861,7 @@ onEveryStore((target) => {
   test("[B8] a claim beside the backlog gives the served jobs and leaves the rest alone", async () => {
     const { fresh, session } = filled;
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    const cursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor = { levels: new Map(), rescannedAt: -Infinity };
     const scope = {
       queues: new Map([["default", 200]]),
       names: ["served"],

@@ -28,7 +28,7 @@ onEveryStore((target) => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const session = await openSession(store);
     await fill(fresh, priorities, clock.now());
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     return { clock, fresh, store, session, cursor };
   }
 
@@ -58,7 +58,7 @@ onEveryStore((target) => {
       for (const each of read) expect(each).toBeLessThanOrEqual(4 * batch);
       const look = { ...scopeParams(scope), levels: [], channel: null, message: null };
       // Two for each level of a job that runs, until one is due.
-      expect(await rows("peek", look), "a look at what is due").toBeLessThanOrEqual(2 * 5 * batch + 10);
+      expect(await rows("checkDue", look), "a look at what is due").toBeLessThanOrEqual(2 * 5 * batch + 10);
       await store.close();
     },
   );
@@ -77,7 +77,7 @@ onEveryStore((target) => {
         rates: null,
       };
       await fresh.query("begin");
-      const nodes = await explainOnPostgres(fresh, "takeGated", params);
+      const nodes = await explainOnPostgres(fresh, "takeLimited", params);
       await fresh.query("rollback");
       expect(rowsRead(nodes, /^ready/)).toBeLessThanOrEqual(4 * batch);
       const jobs = await store.claims.claim(session, scope, cursor);
@@ -102,7 +102,7 @@ onEveryStore((target) => {
       const middle = "rank between -10010 and -10001";
       await fresh.query(`${late} where not (${middle})`);
       const statements =
-        of === "plain" ? (["claim", "peek"] as const) : (["takeGated", "peekGated"] as const);
+        of === "plain" ? (["claim", "checkDue"] as const) : (["takeLimited", "checkLimitedDue"] as const);
       if (of === "limited") await store.queues.set("q", { concurrency: 10 * batch });
       for (const names of [["n"], ["n", "m"]]) {
         const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
@@ -115,7 +115,7 @@ onEveryStore((target) => {
         // 1,000 levels are found and looked into; behind them a claim reads due jobs only, a look each entry of the index.
         expect(rowsRead(claim, /^ready/)).toBeLessThanOrEqual(1_100);
         expect(rowsRead(look, /^ready/)).toBeLessThanOrEqual(23_000);
-        const unused: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+        const unused: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
         const claimed = await store.claims.claim(session, ask, unused);
         const first = Array.from({ length: 8 }, (_, n) =>
           order === "highest-first" ? 10_010 - n : 10_001 + n,
@@ -124,16 +124,16 @@ onEveryStore((target) => {
           claimed.map(({ priority }) => priority),
           names.join(),
         ).toEqual(first);
-        expect((await store.claims.peek(ask)).dueAt).toBe(clock.now());
+        expect((await store.claims.checkDue(ask)).dueAt).toBe(clock.now());
       }
       await fresh.query(`${late} where token is null`);
-      expect((await store.claims.peek(scope)).dueAt).toBe(clock.now() + 60_000);
+      expect((await store.claims.checkDue(scope)).dueAt).toBe(clock.now() + 60_000);
       await store.close();
     },
   );
 
   const onSqlite = test.runIf(target.dialect === "sqlite");
-  onSqlite.each(["claim", "takeGated"] as const)(
+  onSqlite.each(["claim", "takeLimited"] as const)(
     "[O16] beside 20,000 distinct priorities %s reads a few rows for each job that it takes",
     async (name) => {
       const { clock, fresh, store, session } = await start(20_000);
@@ -157,7 +157,7 @@ onEveryStore((target) => {
       const late = `update ${fresh.table("ready")} set run_at = ${clock.now() + 60_000}`;
       await fresh.query(`${late} where not (rank between -10010 and -10001)`);
       const statements =
-        of === "plain" ? (["claim", "peek"] as const) : (["takeGated", "peekGated"] as const);
+        of === "plain" ? (["claim", "checkDue"] as const) : (["takeLimited", "checkLimitedDue"] as const);
       if (of === "limited") await store.queues.set("q", { concurrency: 10 * batch });
       for (const names of [["n"], ["n", "m"]]) {
         const ask = { ...scope, names, order, limit: 8, queues: new Map([["q", 8]]) };
@@ -166,7 +166,7 @@ onEveryStore((target) => {
         const [claim, look] = statements.map((name) => rowsReadOnSqlite(fresh, name, params));
         expect(claim).toBeLessThanOrEqual(2_200 + names.length * 20_000);
         expect(look).toBeLessThanOrEqual(2 * 2_200 + names.length * 20_000);
-        const unused: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+        const unused: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
         const claimed = await store.claims.claim(session, ask, unused);
         const first = Array.from({ length: 8 }, (_, n) =>
           order === "highest-first" ? 10_010 - n : 10_001 + n,
@@ -175,16 +175,16 @@ onEveryStore((target) => {
           claimed.map(({ priority }) => priority),
           names.join(),
         ).toEqual(first);
-        expect((await store.claims.peek(ask)).dueAt).toBe(clock.now());
+        expect((await store.claims.checkDue(ask)).dueAt).toBe(clock.now());
       }
       await fresh.query(`${late} where token is null`);
-      expect((await store.claims.peek(scope)).dueAt).toBe(clock.now() + 60_000);
+      expect((await store.claims.checkDue(scope)).dueAt).toBe(clock.now() + 60_000);
       await store.close();
     },
   );
 
   test.each(["highest-first", "lowest-first"] as const)(
-    "[O16] of a queue with a limit, jobs of several kinds come in order over their priorities, %s",
+    "[O16] of a queue with a limit, jobs of several names come in order over their priorities, %s",
     async (order) => {
       const { clock, fresh, store, session, cursor } = await start(100);
       await fill(fresh, 200, clock.now(), "m");
@@ -315,16 +315,20 @@ onEveryStore((target) => {
       }
       expect(claimed.length).toBeGreaterThanOrEqual(29);
       expect(claimed).toEqual(due.slice(0, claimed.length));
-      const [turn] = await fresh.query(`select lane, line from ${fresh.table("turn")}`);
-      const turns = [{ lane: turn!["lane"] as number, line: turn!["line"] as number, limit: 10, by: 0 }];
+      const [rotation] = await fresh.query(`select lane, job_type from ${fresh.table("lane_rotation")}`);
+      const rotations = [
+        { lane: rotation!["lane"] as number, jobType: rotation!["job_type"] as number, limit: 10, by: 0 },
+      ];
       const direction = order === "highest-first" ? 1 : -1;
-      const params = { now: clock.now(), session, turns, names: ["n"], direction };
+      const params = { now: clock.now(), session, rotations, names: ["n"], direction };
       const read = await rowsOf(fresh, "takeLaned", { ...params, counted: [], most: 10, rates: null });
       // SQLite meets each entry of the index that is not due.
       const entries = fresh.dialect === "sqlite" && others === "delayed" ? 3_000 : 0;
       expect(read).toBeLessThanOrEqual(400 + entries);
       while ((await store.claims.claim(session, ask, cursor)).length > 0);
-      const heads = await fresh.query(`select wake_at from ${fresh.table("turn")} where wake_at is not null`);
+      const heads = await fresh.query(
+        `select wake_at from ${fresh.table("lane_rotation")} where wake_at is not null`,
+      );
       expect(heads).toEqual(others === "delayed" ? [{ wake_at: dueAt }] : []);
       await clock.advance("61s");
       await store.sessions.renew(session);
@@ -335,7 +339,7 @@ onEveryStore((target) => {
     },
   );
 
-  test("[O16] jobs of several kinds come in order over 1,000 priorities, those of a later due time behind", async () => {
+  test("[O16] jobs of several names come in order over 1,000 priorities, those of a later due time behind", async () => {
     const { clock, fresh, store, session, cursor } = await start(500);
     await fill(fresh, 500, clock.now(), "m");
     const both = { ...scope, names: ["n", "m"] };
@@ -361,7 +365,7 @@ async function rowsOf(fresh: FreshStore, name: StatementName, params: Params): P
 
 /** Jobs of the priorities from 1 on. */
 async function fill(fresh: FreshStore, count: number, now: number, name = "n"): Promise<void> {
-  const [line, job, ready] = ["line", "job", "ready"].map((table) => fresh.table(table));
+  const [jobType, job, ready] = ["job_type", "job", "ready"].map((table) => fresh.table(table));
   const kind = name === "n" ? 1 : 2;
   const [series, id] =
     fresh.dialect === "postgres"
@@ -374,13 +378,13 @@ async function fill(fresh: FreshStore, count: number, now: number, name = "n"): 
           `'019b76da-${kind}000-7000-8000-' || printf('%012x', n)`,
         ];
   await fresh.query("begin");
-  await fresh.query(`insert into ${line} (queue, name) values ('q', '${name}')`);
-  const own = `(select l.id from ${line} l where l.name = '${name}')`;
+  await fresh.query(`insert into ${jobType} (queue, name) values ('q', '${name}')`);
+  const own = `(select l.id from ${jobType} l where l.name = '${name}')`;
   await fresh.query(
-    `insert into ${job} (id, line, created_at, input) select ${id}, ${own}, ${now}, '1' from ${series}`,
+    `insert into ${job} (id, job_type, created_at, input) select ${id}, ${own}, ${now}, '1' from ${series}`,
   );
   await fresh.query(
-    `insert into ${ready} (${fresh.jobKey}, line, rank, run_at) select ${fresh.jobKeyOf(id)}, ${own}, -n, ${now} from ${series}`,
+    `insert into ${ready} (${fresh.jobKey}, job_type, rank, run_at) select ${fresh.jobKeyOf(id)}, ${own}, -n, ${now} from ${series}`,
   );
   await fresh.query("commit");
 }

@@ -67,8 +67,8 @@ onPostgres((target) => {
     expect(await world.fresh.query(`select id from ${keys}`)).toEqual([{ id: theirs }]);
   });
 
-  // Whoever gives a job back waits for the one who wishes something of it, and must see what that one has written.
-  for (const [what, wish, state] of [
+  // Whoever gives a job back waits for the one who requests something of it, and must see what that one has written.
+  for (const [what, request, state] of [
     ["a cancel", "cancel", "cancelled"],
     ["a pause", "pause", "waiting"],
   ] as const) {
@@ -77,7 +77,7 @@ onPostgres((target) => {
       const { hf, tap } = await world.client();
       const { id } = await hf.enqueue("any", 1, { attempts: 3 });
       const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "1m" });
-      const script = await asked(world, id, wish);
+      const script = await asked(world, id, request);
       await behind(world, script, () => lease!.fail(new Error("late")));
       expect(await tap.raw.sessions.forgetDead()).toBe(0);
       expect(await hf.jobs.get(id)).toMatchObject({ state });
@@ -92,7 +92,7 @@ onPostgres((target) => {
     const [lease] = await hf.lease({ queues: ["default"], limit: 1, for: "1m" });
     expect(await hf.jobs.pause(id)).toBe("pause_requested");
     const withdrawn = [
-      { sql: `update ${world.fresh.table("ready")} set wish = null where id = ?`, params: [id] },
+      { sql: `update ${world.fresh.table("ready")} set request = null where id = ?`, params: [id] },
       { sql: `delete from ${world.fresh.table("cancel")} where id = ?`, params: [id] },
     ];
     await behind(world, withdrawn, () => lease!.fail(new Error("late")));
@@ -101,12 +101,15 @@ onPostgres((target) => {
 });
 
 /** What `askHolder` writes. */
-async function asked({ fresh }: World, id: string, wish: "pause" | "cancel") {
+async function asked({ fresh }: World, id: string, request: "pause" | "cancel") {
   const ready = fresh.table("ready");
   const [row] = await fresh.query(`select session, token from ${ready} where id = ?`, [id]);
   const cancel = `insert into ${fresh.table("cancel")} (id, session, token, asked_at, pause, reason) values (?, ?, ?, 0, ?, 'because')`;
   return [
-    { sql: `update ${ready} set wish = ? where id = ?`, params: [wish === "pause" ? PAUSE : CANCEL, id] },
-    { sql: cancel, params: [id, row!["session"], row!["token"], wish === "pause"] },
+    {
+      sql: `update ${ready} set request = ? where id = ?`,
+      params: [request === "pause" ? PAUSE : CANCEL, id],
+    },
+    { sql: cancel, params: [id, row!["session"], row!["token"], request === "pause"] },
   ];
 }

@@ -49,7 +49,7 @@ begin
   execute 'create domain evil.text as int4';
   execute 'create domain evil.uuid as int4';
   execute 'create table evil.json (a int)';
-  for it in select unnest(array['job', 'ready', 'line', 'history', 'meta', 'session', 'claim', 'pg_class', 'pg_namespace', 'pg_inherits', 'pg_database', 'pg_roles', 'pg_stat_activity']) as name loop
+  for it in select unnest(array['job', 'ready', 'job_type', 'history', 'meta', 'session', 'claim', 'pg_class', 'pg_namespace', 'pg_inherits', 'pg_database', 'pg_roles', 'pg_stat_activity']) as name loop
     execute format('create table evil.%I (nothing int)', it.name);
   end loop;
   if made < 200 then raise exception 'only % traps', made; end if;
@@ -96,8 +96,8 @@ const laned = defineJob({
   unique: { key: (input: number) => String(input) },
   run: (input) => void seen.push(input),
 });
-const flow = defineJob({
-  name: "flow",
+const workflow = defineJob({
+  name: "workflow",
   run: async (_: null, ctx) => {
     const one = await ctx.step("one", () => 1);
     return one + ((await ctx.waitFor<number>("two", { timeout: "1m" })) ?? 0);
@@ -106,7 +106,7 @@ const flow = defineJob({
 
 /** A bit of everything. */
 async function everything(hf: Holdfast): Promise<void> {
-  const worker = hf.work([plain, laned, flow], { queues: ["default"] });
+  const worker = hf.work([plain, laned, workflow], { queues: ["default"] });
   await worker.ready;
   const { id } = await hf.enqueue(plain, "plain");
   await hf.result(id, { timeout: "30s" });
@@ -116,7 +116,7 @@ async function everything(hf: Holdfast): Promise<void> {
     { job: plain, input: "keyed", key: "k" },
   ]);
   await hf.enqueue(laned, 1);
-  const run = await hf.enqueue(flow, null);
+  const run = await hf.enqueue(workflow, null);
   await hf.signal("two", { data: 2 });
   expect(await hf.result(run.id, { timeout: "30s" })).toBe(3);
   await worker.idle();
@@ -299,7 +299,7 @@ onPostgres((target) => {
       expect(await admin.lastToken()).toBe(5);
       await admin.freeze("moved");
       await admin.thaw();
-      await admin.bells();
+      await admin.laneWakeups();
       await admin.unhold("none");
     });
   });

@@ -30,17 +30,17 @@ function slots(catalogue: Statements, name: StatementName): Set<string> {
 /** Parameters that one dialect has no use for, with the reason. */
 const onlyHere: Readonly<Record<string, string>> = {
   // What was claimed is not in SQLite's index any more: the instant says where to go on, and claims of several levels need no cursor.
-  "claimLevel place": "postgres",
+  "claimLevel rowKey": "postgres",
   "claim levels": "postgres",
-  "peek levels": "postgres",
-  "peek direction": "postgres",
-  "pickTurns floors": "postgres",
-  "wakeTurns floors": "postgres",
-  "takeGated levels": "postgres",
-  "peekGated levels": "postgres",
-  "peekGated direction": "postgres",
+  "checkDue levels": "postgres",
+  "checkDue direction": "postgres",
+  "pickRotations floors": "postgres",
+  "scheduleRotations floors": "postgres",
+  "takeLimited levels": "postgres",
+  "checkLimitedDue levels": "postgres",
+  "checkLimitedDue direction": "postgres",
   // Ended jobs leave no entries in SQLite's index: every count is complete.
-  "tallyLines begins": "postgres",
+  "tallyJobTypes begins": "postgres",
   // One statement of Postgres tells what is gone by itself; SQLite must be told which ones leave no history.
   "end dropped": "sqlite",
   "endOrphans dropped": "sqlite",
@@ -50,7 +50,7 @@ const onlyHere: Readonly<Record<string, string>> = {
   "doneAlike count": "sqlite",
   // Walks are bounded by the time itself where jobs are numbered, and by ids made of it where they are not.
   ...Object.fromEntries(
-    ["Live", "Held", "Troubled", "Ended", "Unhappy", "Children", "Members"].flatMap((walk) =>
+    ["Live", "Held", "Failed", "Ended", "NotDone", "Children", "Members"].flatMap((walk) =>
       [`browse${walk}`, `tally${walk}`].flatMap((name) => [
         [`${name} from`, "postgres"],
         [`${name} before`, "postgres"],
@@ -60,14 +60,14 @@ const onlyHere: Readonly<Record<string, string>> = {
   "browseNamed from": "postgres",
   "browseNamed before": "postgres",
   "groupDead before": "postgres",
-  "groupTroubled before": "postgres",
+  "groupFailed before": "postgres",
   "expired before": "postgres",
   // SQLite has no lateral limit: the largest of the limits bounds what is looked at.
   "takeLaned most": "sqlite",
-  "takeGated most": "sqlite",
+  "takeLimited most": "sqlite",
   // Only Postgres sends wake-ups by a statement, and must prove that they arrive.
-  "peek channel": "postgres",
-  "peek message": "postgres",
+  "checkDue channel": "postgres",
+  "checkDue message": "postgres",
   "insertAlike channel": "postgres",
   "insertAlike message": "postgres",
   "insertNew channel": "postgres",
@@ -77,15 +77,18 @@ const onlyHere: Readonly<Record<string, string>> = {
 /** Columns of a list that Postgres alone reads, with the reason. */
 const columnsOfPostgres: readonly string[] = [
   // What was claimed is not in SQLite's index any more: claims of several levels need no cursor.
-  ...["claim", "peek", "takeGated", "peekGated"].flatMap((name) =>
-    ["levels.line", "levels.rank", "levels.runAt", "levels.place", "queues.edge"].map(
+  ...["claim", "checkDue", "takeLimited", "checkLimitedDue"].flatMap((name) =>
+    ["levels.jobType", "levels.rank", "levels.runAt", "levels.rowKey", "queues.edge"].map(
       (column) => `${name} ${column}`,
     ),
   ),
   // Turns leave none there that they have passed.
-  ...["pickTurns", "wakeTurns"].flatMap((name) => [`${name} floors.line`, `${name} floors.vtime`]),
+  ...["pickRotations", "scheduleRotations"].flatMap((name) => [
+    `${name} floors.jobType`,
+    `${name} floors.vtime`,
+  ]),
   // Ended jobs leave no entries in it either.
-  ...["queue", "name", "at"].map((column) => `tallyLines begins.${column}`),
+  ...["queue", "name", "at"].map((column) => `tallyJobTypes begins.${column}`),
 ];
 
 describe("the catalogues", () => {
@@ -241,7 +244,7 @@ onEveryStore((target) => {
       claims,
       "5,000 jobs, at most 1,100 a claim, half of that when the buffer is refilled",
     ).toBeLessThanOrEqual(16);
-    expect(sent("peek"), "looks").toBeLessThanOrEqual(4);
+    expect(sent("checkDue"), "looks").toBeLessThanOrEqual(4);
     expect(sent("doneAlike") + sent("done")).toBeLessThanOrEqual(claims + 2);
     expect(sent("end") + sent("again"), "nothing but plain ends").toBe(0);
   });

@@ -7,8 +7,8 @@ import { root } from "./repository.ts";
 
 /** Files that take much longer than their size tells, the longest of each project first. */
 export const longest: readonly string[] = [
-  "test/fault/flow-kills-postgres.test.ts",
-  "test/fault/flow-kills-sqlite.test.ts",
+  "test/fault/workflow-kills-postgres.test.ts",
+  "test/fault/workflow-kills-sqlite.test.ts",
   "test/fault/limits.test.ts",
   "test/fault/throttles.test.ts",
 ];

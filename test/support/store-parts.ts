@@ -10,7 +10,7 @@ const parts = [
   "settles",
   "sessions",
   "jobs",
-  "kinds",
+  "definitions",
   "workers",
   "queues",
   "lanes",

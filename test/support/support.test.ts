@@ -108,7 +108,7 @@ describe.each(installedMajors())("schemas that are handed on, Postgres %i", (maj
     await alone(one);
     expect((await takeSchema(url)).schema).toBe(one.schema);
     expect(await tables()).toEqual(made);
-    for (const table of ["job", "ready", "line", "queue"])
+    for (const table of ["job", "ready", "job_type", "queue"])
       expect(await query(url, `select * from "${one.schema}".${table}`)).toEqual([]);
     expect([meta.length, (await instance()).length]).toEqual([1, 1]);
     expect(await instance()).not.toEqual(meta);
@@ -122,7 +122,7 @@ describe.each(installedMajors())("schemas that are handed on, Postgres %i", (maj
       "alter table job add column extra int",
       "grant select on job to public",
       "delete from migration",
-      "insert into line (queue, name) select 'q', 'n' || n from generate_series(1, 9) n; analyze line",
+      "insert into job_type (queue, name) select 'q', 'n' || n from generate_series(1, 9) n; analyze job_type",
       "drop table migration",
     ]) {
       const one = await takeSchema(url);
@@ -142,7 +142,7 @@ describe.each(installedMajors())("schemas that are handed on, Postgres %i", (maj
     await one.give();
     const two = await takeSchema(url);
     expect(two.schema).not.toBe(one.schema);
-    await late.query(`insert into "${one.schema}".line (queue, name) values ('a', 'b')`);
+    await late.query(`insert into "${one.schema}".job_type (queue, name) values ('a', 'b')`);
     await late.end();
     await alone(one);
     expect((await takeSchema(url)).schema).not.toBe(one.schema);
@@ -153,7 +153,7 @@ describe.each(installedMajors())("schemas that are handed on, Postgres %i", (maj
   test("one with an open transaction is not emptied, and says so", async () => {
     const one = await takeSchema(url);
     const holder = await connected(one.url);
-    await holder.query(`begin; insert into "${one.schema}".line (queue, name) values ('a', 'b')`);
+    await holder.query(`begin; insert into "${one.schema}".job_type (queue, name) values ('a', 'b')`);
     await expect(one.give()).rejects.toThrow("does a test leave a transaction open?");
     await holder.end();
   });

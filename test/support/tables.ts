@@ -11,10 +11,10 @@ const GIVEN_OUT = new Set([
   "session",
   "probe_session",
   "counted",
-  "line",
+  "job_type",
   "lane",
   "lanes",
-  "place",
+  "rowKey",
   "held",
 ]);
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
@@ -88,7 +88,7 @@ export async function tablesOf(
     (tables[table] ??= []).push(JSON.stringify(Object.fromEntries(kept)));
   }
   // Two bells for one lane say what one says.
-  if (tables["bell"] !== undefined) tables["bell"] = [...new Set(tables["bell"])];
+  if (tables["lane_wakeup"] !== undefined) tables["lane_wakeup"] = [...new Set(tables["lane_wakeup"])];
   for (const list of Object.values(tables)) list.sort();
   return { tables, shown };
 }

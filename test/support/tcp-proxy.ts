@@ -1,7 +1,7 @@
 // A TCP proxy in front of Postgres that can fail as networks do.
 //
 //   blackhole()        the connections of this moment swallow all bytes, both ways, without an error;
-//                      later connections pass (a NAT or firewall that forgot a flow)
+//                      later connections pass (a NAT or firewall that forgot a workflow)
 //   loseAnswers()      likewise, but only on the way back: the server receives everything and goes on
 //   reset()            RST on every connection
 //   pause(), resume()  nothing moves, nothing is lost; new connections wait too

@@ -32,11 +32,11 @@ onEveryStore((target) => {
     await worker.idle();
     const [before] = await hf.workers.list();
     const all = sent();
-    const looks = sent("peek");
+    const looks = sent("checkDue");
     const renewals = sent("renew");
     await clock.advance("30d");
     expect(sent() - all).toBeLessThan(150); // half of it adds up a day's minutes, hour by hour
-    expect(sent("peek") - looks).toBeLessThan(5);
+    expect(sent("checkDue") - looks).toBeLessThan(5);
     expect(sent("renew") - renewals).toBeLessThan(3);
     const [after, ...others] = await hf.workers.list();
     expect(others).toEqual([]);

@@ -174,7 +174,7 @@ onEveryStore((target) => {
     const { store, another, clock } = await client(target);
     const others = [store, (await another()).store, (await another()).store];
     const sweep = async (): Promise<number> =>
-      (await Promise.all(others.map((one) => one.upkeep.duty("prune", 300_000)))).filter(Boolean).length;
+      (await Promise.all(others.map((one) => one.upkeep.takeTask("prune", 300_000)))).filter(Boolean).length;
     expect([await sweep(), await sweep()]).toEqual([1, 0]);
     await clock.advance(299_999);
     expect(await sweep()).toBe(0);
@@ -234,7 +234,7 @@ onEveryStore((target) => {
       // What claims under limits write over and over, and empty: room on the page, and vacuum soon.
       const vacuumed = ["autovacuum_vacuum_scale_factor=0.02", "autovacuum_vacuum_cost_delay=0"];
       expect(options).toEqual([
-        { relname: "bell", reloptions: vacuumed },
+        { relname: "lane_wakeup", reloptions: vacuumed },
         { relname: "lane", reloptions: ["fillfactor=70"] },
         {
           relname: "ready",
@@ -246,9 +246,9 @@ onEveryStore((target) => {
             "autovacuum_vacuum_cost_delay=0",
           ],
         },
-        { relname: "refund", reloptions: vacuumed },
+        { relname: "returned_capacity", reloptions: vacuumed },
         { relname: "session", reloptions: ["fillfactor=50"] },
-        { relname: "turn", reloptions: ["fillfactor=70", ...vacuumed] },
+        { relname: "lane_rotation", reloptions: ["fillfactor=70", ...vacuumed] },
       ]);
       return;
     }

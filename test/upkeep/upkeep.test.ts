@@ -114,8 +114,8 @@ onEveryStore((target) => {
       "sessions.renew",
       "settles.settle",
       "sessions.open",
-      "kinds.register",
-      "upkeep.duty",
+      "definitions.register",
+      "upkeep.takeTask",
     ];
     const before = tap.count(...writes);
     // What each renewal of another process looks like on SQLite: something has changed, no telling what.
@@ -135,12 +135,12 @@ onEveryStore((target) => {
     const enqueuedAt = world.clock.now();
     await hf.enqueue(job, { n: 1 }, { delay: "3s" });
     await world.advance("1s");
-    const asked = tap.count("claims.claim", "claims.peek");
+    const asked = tap.count("claims.claim", "claims.checkDue");
     await world.advance("1999ms", "1999ms");
     expect(runs).toEqual([]);
     await world.advance("1ms");
     expect(runs.map(({ at }) => at - enqueuedAt)).toEqual([3_000]);
-    expect(tap.count("claims.claim", "claims.peek") - asked).toBeLessThanOrEqual(4);
+    expect(tap.count("claims.claim", "claims.checkDue") - asked).toBeLessThanOrEqual(4);
   });
 
   test("[F9] an idle worker asks next to nothing, and wakes by itself when a dead worker's lease ends", async () => {
@@ -154,10 +154,10 @@ onEveryStore((target) => {
     a.tap.kill();
     const endsAt = (await jobOf(b, runs[0]!.ctx.id)).leaseUntil!.getTime();
     await world.advance("2s");
-    const asked = b.tap.count("claims.claim", "claims.peek");
+    const asked = b.tap.count("claims.claim", "claims.checkDue");
     await world.advance("20s");
     // One look every 5 s while wake-ups are proven to arrive.
-    expect(b.tap.count("claims.claim", "claims.peek") - asked).toBeLessThanOrEqual(5);
+    expect(b.tap.count("claims.claim", "claims.checkDue") - asked).toBeLessThanOrEqual(5);
     await world.until("it to run again", () => runs.length === 2, "30s");
     expect(runs[1]!.at - endsAt).toBeGreaterThanOrEqual(0);
     expect(runs[1]!.at - endsAt).toBeLessThanOrEqual(300);
@@ -209,9 +209,9 @@ onEveryStore((target) => {
 
   const loops: [verb: Verb, during: string][] = [
     ["claims.claim", "claiming"],
-    ["claims.peek", "claiming"],
+    ["claims.checkDue", "claiming"],
     ["settles.settle", "settling"],
-    ["upkeep.duty", "the duty"],
+    ["upkeep.takeTask", "the upkeep task"],
     ["queues.settings", "reading the queues' settings"],
     ["sessions.open", "opening a session"],
     ["sessions.renew", "renewing the lease"],
@@ -267,7 +267,7 @@ onEveryStore((target) => {
     },
   );
 
-  test("[F15] every duty has a one-shot form that fake time drives", async () => {
+  test("[F15] every upkeep task has a one-shot form that fake time drives", async () => {
     const world = await newWorld(target);
     const { hf, tap, told } = await world.client();
     const { store } = tap;

@@ -10,7 +10,7 @@ import type { Outcome } from "../../src/jobs/outcome.ts";
 
 const claimed: ClaimedJob = {
   id: "job-1",
-  place: "job-1",
+  rowKey: "job-1",
   token: 7,
   session: 3,
   name: "job",

@@ -7,10 +7,10 @@ import { type Client, heldJob, jobOf, newWorld, quickJob, type Verb } from "../s
 const points: [verb: Verb, when: "before" | "after"][] = (
   [
     "sessions.open",
-    "kinds.register",
+    "definitions.register",
     "queues.settings",
     "claims.claim",
-    "claims.peek",
+    "claims.checkDue",
     "settles.settle",
     "sessions.renew",
     "sessions.close",

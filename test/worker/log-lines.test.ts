@@ -96,7 +96,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const client = await world.client();
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       run: async (_input: null, ctx) =>
         ctx.step(
           "charge",

@@ -261,7 +261,7 @@ onEveryStore((target) => {
       version: "0",
     });
     const scope = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
-    const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const [job] = await store.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity });
     const released = (attempt: number): number =>
       decide(
         { ...job!, attempt },

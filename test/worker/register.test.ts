@@ -12,7 +12,7 @@ onEveryStore((target) => {
       const { job, runs } = quickJob(world, "quick", options);
       let refused = 0;
       one.tap.around = (verb, call) =>
-        verb === "kinds.register" && refused < times ? ((refused += 1), lost()) : call();
+        verb === "definitions.register" && refused < times ? ((refused += 1), lost()) : call();
       // Jobs that are there already are not kept waiting by it.
       await one.hf.enqueue(job, { n: 0 });
       await one.work([job], { queues: { default: 4 } });

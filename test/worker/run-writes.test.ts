@@ -53,7 +53,7 @@ onEveryStore((target) => {
       const ran: string[] = [];
       const child = defineJob({ name: "child", run: () => void ran.push("child") });
       const job = defineJob({
-        name: "flow",
+        name: "workflow",
         version: 2,
         retry: { attempts: 1 },
         run: async (_: null, ctx) => {
@@ -66,7 +66,7 @@ onEveryStore((target) => {
       });
       const refused = refuse(one, verb, 6, unknown(target));
       // By another, as an older version.
-      const { id } = await one.hf.enqueue("flow", null);
+      const { id } = await one.hf.enqueue("workflow", null);
       await one.hf.signal("go");
       await one.work([job, child], { queues, ...lease });
       expect(await ended(world, one, id)).toMatchObject({ state: "done", output: "whole", attempt: 1 });
@@ -125,7 +125,7 @@ onEveryStore((target) => {
     const one = await world.client();
     const bad = { id: "", is: true };
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       retry: { attempts: 1 },
       run: async (_: null, ctx) => {
         const seen: string[] = [];
@@ -159,7 +159,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       retry: { attempts: 1 },
       run: (_: null, ctx) => ctx.step("a", () => 1),
     });
@@ -173,7 +173,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       timeout: "30s",
       retry: { attempts: 1 },
       run: (_: null, ctx) => ctx.step("a", () => 1),

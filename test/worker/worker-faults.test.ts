@@ -53,8 +53,8 @@ onEveryDialect((target) => {
         if (ctx.attempt === 1) throw new Error("once");
       },
     });
-    const flow = defineJob({
-      name: "flow",
+    const workflow = defineJob({
+      name: "workflow",
       run: async (_: unknown, ctx) => {
         await ctx.step("a", () => count("step a"));
         await ctx.sleep("nap", "1s");
@@ -67,12 +67,12 @@ onEveryDialect((target) => {
     await hf.queues.set("limited", { concurrency: 1 });
     await hf.budgets.set("b", { limit: 2, per: "1s" });
     seam.start(plan);
-    const definitions = [plain, output, dropped, laned, budgeted, failing, flow];
+    const definitions = [plain, output, dropped, laned, budgeted, failing, workflow];
     await worker(definitions, { queues: { default: 4, limited: 4 }, lease: "30s", heartbeat: "10s" });
     const begun = [...seam.committed];
     seam.plan = null; // what is enqueued below is not the worker's
     await hf.schedules.put({ name: "hourly", every: "1h", firstRun: "fire", job: plain, input: null });
-    const { id } = await hf.enqueue(flow, null);
+    const { id } = await hf.enqueue(workflow, null);
     await hf.signal("go", { data: "said" });
     for (let n = 0; n < 2; n++) {
       await hf.enqueue(laned, n);

@@ -121,7 +121,7 @@ describe("a worker", () => {
     const id = await b.enqueue("twice");
     await worker.idle();
     expect((await b.get(id)).state).toBe("done");
-    expect(b.lines.find(({ details }) => "kinds" in details)?.details["kinds"]).toEqual(["twice"]);
+    expect(b.lines.find(({ details }) => "kinds" in details)?.details["names"]).toEqual(["twice"]);
   });
 
   test("starts a job at its due instant, and is idle until then", async () => {
@@ -416,7 +416,7 @@ describe("leases", () => {
     const claimed = await b.real.claims.claim(
       session,
       { queues: new Map([["default", 5]]), names: ["job"], limit: 5, order: "highest-first" },
-      { levels: new Map(), lookedBackAt: -Infinity },
+      { levels: new Map(), rescannedAt: -Infinity },
     );
     expect(claimed).toHaveLength(1);
     const worker = b.work([kind("job", () => "ran")]);
@@ -513,7 +513,7 @@ describe("poison", () => {
     await b.real.claims.claim(
       session,
       { queues: new Map([["default", 50]]), names: ["job"], limit: 50, order: "highest-first" },
-      { levels: new Map(), lookedBackAt: -Infinity },
+      { levels: new Map(), rescannedAt: -Infinity },
     );
     await b.real.sessions.close(session);
     b.restore("claims.claim");
@@ -563,7 +563,7 @@ describe("quarantine", () => {
         version: "0",
       });
       expect(
-        await b.real.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }),
+        await b.real.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity }),
       ).toHaveLength(3);
       await b.real.sessions.close(session);
       expect(await reapOnce(deps)).toBe(3);
@@ -673,15 +673,15 @@ describe("pause, settings, overload", () => {
   );
 
   test.each(["the process is overloaded", "no claim succeeds"])(
-    "[O16] schedules fire and duties are done from the start, although %s",
+    "[O16] schedules fire and upkeep tasks are done from the start, although %s",
     async (why) => {
       const overloaded = why === "the process is overloaded";
       if (!overloaded) b.store.claims.claim = () => Promise.reject(lost());
-      const duties = new Set<string>();
+      const upkeepTasks = new Set<string>();
       let looks = 0;
-      b.store.upkeep.duty = async (...args) => {
-        duties.add(args[0]);
-        return b.real.upkeep.duty(...args);
+      b.store.upkeep.takeTask = async (...args) => {
+        upkeepTasks.add(args[0]);
+        return b.real.upkeep.takeTask(...args);
       };
       b.store.schedules.due = (...args) => {
         looks += 1;
@@ -705,7 +705,7 @@ describe("pause, settings, overload", () => {
       await turns(20);
       expect(looks).toBe(1);
       for (let i = 0; i < 120; i++) await b.clock.advance("1s");
-      expect(duties.size).toBeGreaterThan(1);
+      expect(upkeepTasks.size).toBeGreaterThan(1);
       expect(looks).toBeGreaterThan(1);
       expect(ready).toBe(false); // nothing can be claimed yet
     },
@@ -717,7 +717,7 @@ describe("pause, settings, overload", () => {
     const id = await other.enqueue("job");
     const everything = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
     expect(
-      await other.real.claims.claim(dead, everything, { levels: new Map(), lookedBackAt: -Infinity }),
+      await other.real.claims.claim(dead, everything, { levels: new Map(), rescannedAt: -Infinity }),
     ).toHaveLength(1);
     let busy = true;
     other.store.claims.claim = async (...asked) => {
@@ -747,9 +747,9 @@ describe("pause, settings, overload", () => {
       claims += 1;
       return b.real.claims.claim(...asked);
     };
-    b.store.claims.peek = async (scope) => {
-      const peek = await b.real.claims.peek(scope);
-      return { ...peek, expiresAt: peek.now + 1 };
+    b.store.claims.checkDue = async (scope) => {
+      const checkDue = await b.real.claims.checkDue(scope);
+      return { ...checkDue, expiresAt: checkDue.now + 1 };
     };
     b.work([kind("job", () => undefined)], undefined, { loopDelay: () => delayMs });
     await turns(20);
@@ -894,13 +894,13 @@ describe("outages", () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
     b.store.claims.claim = () => Promise.reject(lost());
-    b.store.claims.peek = () => Promise.reject(lost());
+    b.store.claims.checkDue = () => Promise.reject(lost());
     const id = await b.enqueue("job");
     const before = b.lines.length;
     await b.clock.advance("10s");
     expect(b.lines.slice(before).filter(({ level }) => level === "warn").length).toBeLessThanOrEqual(14);
     b.restore("claims.claim");
-    b.restore("claims.peek");
+    b.restore("claims.checkDue");
     await b.clock.advance("2s");
     await worker.idle();
     expect((await b.get(id)).state).toBe("done");
@@ -932,10 +932,10 @@ describe("outages", () => {
   test("[F14] a loop that meets a fault nobody knows names it, and tries again", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.upkeep.duty = () => Promise.reject(new TypeError("a bug"));
+    b.store.upkeep.takeTask = () => Promise.reject(new TypeError("a bug"));
     await b.clock.advance("6m");
     expect(b.of("error")[0]).toMatchObject({ during: expect.stringMatching(/^the duty /) as string });
-    b.restore("upkeep.duty");
+    b.restore("upkeep.takeTask");
     const before = b.of("error").length;
     await b.clock.advance("6m");
     expect(b.of("error")).toHaveLength(before);
@@ -945,7 +945,8 @@ describe("outages", () => {
   test("[F14] a loop that can never go on is named and ends the worker", async () => {
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
-    b.store.upkeep.duty = () => Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
+    b.store.upkeep.takeTask = () =>
+      Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
     await b.clock.advance("6m");
     await expect(worker.stopped).rejects.toMatchObject({ code: "SCHEMA_TOO_NEW" });
     expect(b.of("error")).toMatchObject([{ during: expect.stringMatching(/^the duty /) as string }]);
@@ -971,7 +972,7 @@ describe("outages", () => {
   });
 
   test("[D17] work that no claim finds never makes it spin", async () => {
-    b.store.claims.peek = async (scope) => ({ ...(await b.real.claims.peek(scope)), dueAt: 0 });
+    b.store.claims.checkDue = async (scope) => ({ ...(await b.real.claims.checkDue(scope)), dueAt: 0 });
     const worker = b.work([kind("job", () => undefined)]);
     await worker.ready;
     const before = b.real.counters.statements;
@@ -1006,7 +1007,7 @@ describe("outages", () => {
   });
 });
 
-describe("duties", () => {
+describe("upkeepTasks", () => {
   test("[F6] ready jobs that nobody serves are reported every minute", async () => {
     const worker = b.work([kind("served", () => undefined)]);
     await worker.ready;

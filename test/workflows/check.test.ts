@@ -15,7 +15,7 @@ import { type Client, jobOf, newWorld, type World } from "../support/world.ts";
 const options = { queues: { default: 5 }, lease: "20d", heartbeat: "9d" } as const;
 
 type Body = (input: null, ctx: JobContext) => Promise<unknown>;
-const flow = (run: Body) => defineJob({ name: "flow", retry: { attempts: 1 }, run });
+const workflow = (run: Body) => defineJob({ name: "workflow", retry: { attempts: 1 }, run });
 const child = defineJob({ name: "child", queue: "nobody", run: () => {} });
 
 /** A schema that refuses what `fault` finds something wrong with. */
@@ -32,7 +32,7 @@ const schema = (fault: (data: unknown) => string | null): StandardSchemaV1<unkno
 
 const machine = (body: "walk" | "run" = "walk", fault: (data: unknown) => string | null = () => null) =>
   defineMachine({
-    name: "flow",
+    name: "workflow",
     start: "begin",
     steps: {
       begin: { run: async (_: null) => next(body as "walk", 1, { delay: "1d" }) },
@@ -79,38 +79,38 @@ const undoing =
 
 const cases: Record<string, { before: Definition; after: Definition; step: string; says: string }> = {
   "fewer parallel calls": {
-    before: flow(calls(5)),
-    after: flow(calls(3)),
+    before: workflow(calls(5)),
+    after: workflow(calls(3)),
     step: "call:child#4",
     says: 'the history has the call "call:child#4", but the code does not ask for it',
   },
   "all steps removed": {
-    before: flow(steps),
-    after: flow(async () => "done"),
+    before: workflow(steps),
+    after: workflow(async () => "done"),
     step: "one",
     says: 'the history has the step "one" and the sleep "nap", but the code ended without asking for them',
   },
   "all that comes behind a step removed": {
-    before: flow(steps),
-    after: flow((_input, ctx) => ctx.step("one", () => 1)),
+    before: workflow(steps),
+    after: workflow((_input, ctx) => ctx.step("one", () => 1)),
     step: "nap",
     says: 'the history has the sleep "nap", but the code ended without asking for it',
   },
   "a job that becomes a machine": {
-    before: flow(steps),
+    before: workflow(steps),
     after: machine(),
     step: "one",
-    says: 'the history has the step "one", but your job "flow" is a machine',
+    says: 'the history has the step "one", but your job "workflow" is a machine',
   },
   "a machine that becomes a job": {
     before: machine(),
-    after: flow(steps),
+    after: workflow(steps),
     step: "walk",
-    says: 'the machine is at step "walk", but your job "flow" is not a machine',
+    says: 'the machine is at step "walk", but your job "workflow" is not a machine',
   },
   "a machine that becomes a job without steps": {
     before: machine(),
-    after: flow(async () => "done"),
+    after: workflow(async () => "done"),
     step: "walk",
     says: "is not a machine",
   },
@@ -127,14 +127,14 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     says: 'data of step "walk"',
   },
   "a step that becomes a sleep of the same name": {
-    before: flow(steps),
-    after: flow((_input, ctx) => ctx.sleep("one", "1d")),
+    before: workflow(steps),
+    after: workflow((_input, ctx) => ctx.sleep("one", "1d")),
     step: "one",
     says: 'the code asks for the sleep "one", but the history has the step "one"',
   },
   "a sleep that becomes a step of the same name": {
-    before: flow(steps),
-    after: flow(async (_input, ctx) => {
+    before: workflow(steps),
+    after: workflow(async (_input, ctx) => {
       await ctx.step("one", () => 1);
       await ctx.step("nap", () => 1);
     }),
@@ -142,8 +142,8 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     says: 'the code asks for the step "nap", but the history has the sleep "nap"',
   },
   "a signal that has another name": {
-    before: flow(undoing(undefined)),
-    after: flow(async (_input, ctx) => {
+    before: workflow(undoing(undefined)),
+    after: workflow(async (_input, ctx) => {
       await ctx.step("seat", () => 1);
       await ctx.waitFor("went");
     }),
@@ -151,8 +151,8 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     says: 'the history has the wait "signal:go"',
   },
   "parallel calls that come one after the other": {
-    before: flow(calls(2)),
-    after: flow(async (_input, ctx) => {
+    before: workflow(calls(2)),
+    after: workflow(async (_input, ctx) => {
       await ctx.call(child, null);
       await ctx.call(child, null);
     }),
@@ -160,8 +160,8 @@ const cases: Record<string, { before: Definition; after: Definition; step: strin
     says: "the code does not ask for it",
   },
   "an undo that is gone": {
-    before: flow(undoing(() => {})),
-    after: flow(undoing(undefined)),
+    before: workflow(undoing(() => {})),
+    after: workflow(undoing(undefined)),
     step: "seat",
     says: 'step "seat" had an undo function, but the code has none',
   },
@@ -188,11 +188,11 @@ onEveryStore((target) => {
         };
         await Promise.all([ctx.sleep("first", "1d"), later()]);
       };
-    await one.work([flow(naps(0))], options);
-    const { id } = await one.hf.enqueue("flow", null);
+    await one.work([workflow(naps(0))], options);
+    const { id } = await one.hf.enqueue("workflow", null);
     await world.until("asleep", async () => (await jobOf(one, id)).waitsFor === "sleep");
     expect(await world.rows("step")).toHaveLength(2);
-    expect(await one.hf.check([flow(naps(20))])).toEqual({ checked: 1, broken: [] });
+    expect(await one.hf.check([workflow(naps(20))])).toEqual({ checked: 1, broken: [] });
   });
 
   test("[N12] a check of a run that undoes undoes nothing", async () => {
@@ -209,16 +209,16 @@ onEveryStore((target) => {
       undone += 1;
       throw new Error("not yet");
     });
-    const worker = await one.work([flow(body)], options);
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const worker = await one.work([workflow(body)], options);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await world.until("tried to undo", () => undone > 0);
     await world.until("waiting", async () => (await jobOf(one, id)).state === "scheduled");
     await world.finish(worker.stop());
     world.clock.set(world.clock.now() + 86_400_000); // so that the next try is due
     const before = [undone, await world.rows("step")];
-    expect(await world.finish(one.hf.check([flow(body)]))).toEqual({ checked: 1, broken: [] });
+    expect(await world.finish(one.hf.check([workflow(body)]))).toEqual({ checked: 1, broken: [] });
     expect([undone, await world.rows("step")]).toEqual(before);
-    expect(await world.finish(one.hf.check([flow(without(undefined))]))).toMatchObject({
+    expect(await world.finish(one.hf.check([workflow(without(undefined))]))).toMatchObject({
       broken: [{ id, step: "seat" }],
     });
   });

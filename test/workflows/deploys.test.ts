@@ -9,8 +9,13 @@ import { type Client, jobOf, newWorld, type World } from "../support/world.ts";
 const lease = { lease: "60s", heartbeat: "10s" } as const;
 const queues = { default: 5 } as const;
 type Body = (input: null, ctx: JobContext) => Promise<unknown>;
-const flow = (version: number | undefined, run: Body) =>
-  defineJob({ name: "flow", retry: { attempts: 1 }, ...(version === undefined ? null : { version }), run });
+const workflow = (version: number | undefined, run: Body) =>
+  defineJob({
+    name: "workflow",
+    retry: { attempts: 1 },
+    ...(version === undefined ? null : { version }),
+    run,
+  });
 
 const before: Body = async (_input, ctx) => {
   await ctx.step("reserve", () => 1);
@@ -29,11 +34,11 @@ const after: Body = async (_input, ctx) => {
 /** Enqueued and begun by the old code, taken on by the new, whose worker is then gone. */
 async function advanced(world: World, versions: readonly [number | undefined, number | undefined]) {
   const [one, two] = [await world.client(), await world.client()];
-  const old = await one.work([flow(versions[0], before)], { queues, ...lease });
-  const { id } = await one.hf.enqueue(flow(versions[0], before), null);
+  const old = await one.work([workflow(versions[0], before)], { queues, ...lease });
+  const { id } = await one.hf.enqueue(workflow(versions[0], before), null);
   await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
   await world.finish(old.stop());
-  const newer = await two.work([flow(versions[1], after)], { queues, ...lease });
+  const newer = await two.work([workflow(versions[1], after)], { queues, ...lease });
   await two.hf.signal("go");
   await world.until("waiting for delivered", async () => (await waitsFor(two, id)).includes("delivered"));
   await world.finish(newer.stop());
@@ -50,12 +55,12 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { one, two, id } = await advanced(world, [1, 2]);
     expect(two.tap.count("workflows.advance")).toBe(1);
-    await one.work([flow(1, before)], { queues, ...lease });
+    await one.work([workflow(1, before)], { queues, ...lease });
     await one.hf.signal("delivered");
     await world.until("given back", async () => (await one.hf.jobs.why(id)).reason === "needs-newer-version");
     const why = await one.hf.jobs.why(id);
     expect(why.text).toBe(
-      'The job waits for a worker with newer code: it was advanced by version 2 of "flow"; this worker has version 1.',
+      'The job waits for a worker with newer code: it was advanced by version 2 of "workflow"; this worker has version 1.',
     );
     // The clock may have gone on by a step between the giving back and the look.
     const now = world.clock.now();
@@ -67,9 +72,12 @@ onEveryStore((target) => {
     await world.advance("21s");
     expect(await jobOf(one, id)).toMatchObject({ state: "scheduled", attempt: 0, error: null });
     expect(one.log.filter(({ message }) => message.includes("need newer code"))).toMatchObject([
-      { level: "warn", details: { name: "flow", reason: expect.stringContaining("version 2") as string } },
+      {
+        level: "warn",
+        details: { name: "workflow", reason: expect.stringContaining("version 2") as string },
+      },
     ]);
-    await two.work([flow(2, after)], { queues, ...lease });
+    await two.work([workflow(2, after)], { queues, ...lease });
     await world.advance("6s");
     // Old and new workers are equally fast to claim it, every 5 s: six times in a row the old ones were now and then.
     await world.until("done", async () => (await jobOf(one, id)).state === "done", "5m");
@@ -80,12 +88,12 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { one, two, id } = await advanced(world, [undefined, undefined]);
     expect(two.tap.count("workflows.advance")).toBe(0);
-    const old = await one.work([flow(undefined, before)], { queues, ...lease });
+    const old = await one.work([workflow(undefined, before)], { queues, ...lease });
     await one.hf.signal("delivered");
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
     expect((await jobOf(one, id)).error).toMatch(/^DIVERGED: Step "ship"/);
     await world.finish(old.stop());
-    await two.work([flow(undefined, after)], { queues, ...lease });
+    await two.work([workflow(undefined, after)], { queues, ...lease });
     await two.hf.jobs.retry(id);
     await world.until("done", async () => (await jobOf(one, id)).state === "done");
     expect((await jobOf(one, id)).output).toBe("new");
@@ -94,8 +102,8 @@ onEveryStore((target) => {
   test("[N12] the version is kept before the newer code's first step, so a crash just after that step loses nothing", async () => {
     const world = await newWorld(target);
     const [one, two] = [await world.client(), await world.client()];
-    const old = await one.work([flow(1, before)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(1, before), null);
+    const old = await one.work([workflow(1, before)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(1, before), null);
     await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
     await world.finish(old.stop());
     two.tap.around = async (verb, call, args) => {
@@ -103,10 +111,10 @@ onEveryStore((target) => {
       if (verb === "workflows.recordSteps" && JSON.stringify(args).includes("ship")) two.tap.kill();
       return answer;
     };
-    await two.work([flow(2, after)], { queues, ...lease });
+    await two.work([workflow(2, after)], { queues, ...lease });
     await two.hf.signal("go").catch(() => {});
     await world.until("killed", async () => two.tap.killed);
-    await one.work([flow(1, before)], { queues, ...lease });
+    await one.work([workflow(1, before)], { queues, ...lease });
     await world.advance("70s", "1s");
     await world.until("given back", async () => (await one.hf.jobs.why(id)).reason === "needs-newer-version");
     expect(await jobOf(one, id)).toMatchObject({ attempt: 0 });
@@ -116,7 +124,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const { one, id } = await advanced(world, [1, 2]);
     let ran = 0;
-    await one.work([flow(1, async () => void (ran += 1))], { queues, ...lease });
+    await one.work([workflow(1, async () => void (ran += 1))], { queues, ...lease });
     await one.hf.signal("delivered");
     await world.until("given back", async () => (await one.hf.jobs.why(id)).reason === "needs-newer-version");
     expect(ran).toBe(0);
@@ -125,11 +133,11 @@ onEveryStore((target) => {
   test("[N12] the check says which runs would wait for newer code than it is given", async () => {
     const world = await newWorld(target);
     const { one, id } = await advanced(world, [1, 2]);
-    expect(await one.hf.check([flow(1, before)])).toMatchObject({
+    expect(await one.hf.check([workflow(1, before)])).toMatchObject({
       checked: 1,
       broken: [{ id, step: null, message: expect.stringContaining("advanced by version 2") as string }],
     });
-    expect(await one.hf.check([flow(2, after)])).toEqual({ checked: 1, broken: [] });
+    expect(await one.hf.check([workflow(2, after)])).toEqual({ checked: 1, broken: [] });
   });
 
   test("[N12] a machine that newer code has moved is left to newer code, too", async () => {
@@ -176,8 +184,8 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const plain = defineJob({ name: "plain", version: 7, run: async (_: null) => null });
-    await one.work([flow(3, before), plain], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(3, before), null);
+    await one.work([workflow(3, before), plain], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(3, before), null);
     await one.hf.enqueue(plain, null);
     await one.hf.signal("go");
     await world.until("done", async () => (await jobOf(one, id)).state === "done");
@@ -187,11 +195,11 @@ onEveryStore((target) => {
   test("[N12] a step in the user's own transaction keeps the version in it", async () => {
     const world = await newWorld(target);
     const [one, two] = [await world.client(), await world.client()];
-    const old = await one.work([flow(1, before)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(1, before), null);
+    const old = await one.work([workflow(1, before)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(1, before), null);
     await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
     await world.finish(old.stop());
-    const paying = flow(2, async (_input, ctx) => {
+    const paying = workflow(2, async (_input, ctx) => {
       await ctx.step("reserve", () => 1);
       await ctx.waitFor("go");
       const { url } = world.fresh;

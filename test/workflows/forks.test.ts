@@ -11,7 +11,7 @@ import { onEveryStore } from "../support/stores.ts";
 const record: StepRecord = {
   name: "a",
   seq: 0,
-  place: 0,
+  givenOrder: 0,
   kind: "step",
   state: "done",
   attempt: 1,

@@ -1,4 +1,4 @@
-// Flows in lanes and queues that let one at a time run: whatever does not run holds no place.
+// Workflows in lanes and queues that let one at a time run: whatever does not run holds no place.
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import { expect, test } from "vitest";

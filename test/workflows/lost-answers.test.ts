@@ -2,7 +2,7 @@
 // anything twice, and neither changes a step that has ended.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { defineJob } from "../../src/index.ts";
-import { Flows } from "../../src/workflows/step-rows.ts";
+import { Workflows } from "../../src/workflows/step-rows.ts";
 import type { ClaimCursor } from "../../src/jobs/claim-scope.ts";
 import type { StepWrite } from "../../src/workflows/store.ts";
 import type { Transition } from "../../src/jobs/outcome.ts";
@@ -99,7 +99,7 @@ onEveryStore((target) => {
       const one = await world.client();
       const child = defineJob({ name: "child", run: () => 1 });
       const parent = defineJob({ name: "parent", run: (_: null, ctx) => ctx.call(child, null) });
-      const resolve = vi.spyOn(Flows.prototype, "resolve");
+      const resolve = vi.spyOn(Workflows.prototype, "resolve");
       onTestFinished(() => void vi.restoreAllMocks());
       if (fault === "answer") {
         // The statement commits, and the connection is gone before its caller could be told.
@@ -166,7 +166,7 @@ onEveryStore((target) => {
     await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
     const session = await store.sessions.open(sessionInfo());
     const scope = { queues: "all", names: "all", limit: 1, order: "highest-first" } as const;
-    const cursor: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const cursor: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const [job] = await store.claims.claim(session, scope, cursor);
     const { id, token } = job!;
     const open: StepWrite = {
@@ -174,7 +174,7 @@ onEveryStore((target) => {
       token,
       name: "a",
       seq: 0,
-      place: null,
+      givenOrder: null,
       kind: "step",
       state: "open",
       attempt: 1,
@@ -191,22 +191,22 @@ onEveryStore((target) => {
     const byName = (a: Record<string, unknown>, b: Record<string, unknown>): number =>
       String(a["name"]) < String(b["name"]) ? -1 : 1;
     const rows = async () => [(await world.rows("step")).sort(byName), await world.rows("signal")];
-    const done = { ...open, state: "done", tries: 2, place: 0, output: "1", error: null } as const;
-    const failed = { ...done, name: "b", seq: 1, place: 1, state: "failed", output: null } as const;
+    const done = { ...open, state: "done", tries: 2, givenOrder: 0, output: "1", error: null } as const;
+    const failed = { ...done, name: "b", seq: 1, givenOrder: 1, state: "failed", output: null } as const;
     await store.workflows.recordSteps(session, [open, { ...open, name: "b", seq: 1 }]);
     await store.workflows.recordSteps(session, [done, failed]);
     const ended = await rows();
     // Answered all the same: no row would mean that the lease was lost.
     const late = [open, { ...open, name: "b", seq: 1 }];
     expect((await store.workflows.recordSteps(session, late)).size).toBe(2);
-    const other = { ...done, state: "failed", output: null, error: "{}", place: 7 } as const;
+    const other = { ...done, state: "failed", output: null, error: "{}", givenOrder: 7 } as const;
     expect((await store.workflows.recordSteps(session, [other])).size).toBe(1);
     const wait = {
       id,
       token,
       name: "s",
       seq: 2,
-      place: 2,
+      givenOrder: 2,
       attempt: 1,
       fails: 0,
       given: 0,

@@ -161,7 +161,7 @@ onEveryStore((target) => {
     await one.work([machine], { queues: { default: 1 }, ...lease });
     for (let n = 1; n <= 6; n++) await one.hf.enqueue(machine, { n });
     await world.until("it to open", async () => (await states())[0]?.state === "open");
-    expect(await states()).toEqual([{ key: "kind:two", state: "open", probing: false }]);
+    expect(await states()).toEqual([{ key: "name:two", state: "open", probing: false }]);
     await world.advance("20s");
     expect(ran("one")).toHaveLength(3);
     broken.one = false;
@@ -197,7 +197,7 @@ onEveryStore((target) => {
     expect((await one.hf.breakers.list()).filter(({ state }) => state !== "closed")).toEqual([]);
     await send(4, "a");
     await world.until("it to open", async () =>
-      (await one.hf.breakers.list()).some(({ key, state }) => key === "kind:two/a" && state === "open"),
+      (await one.hf.breakers.list()).some(({ key, state }) => key === "name:two/a" && state === "open"),
     );
     broken.one = false;
     await send(5, "b");

@@ -280,7 +280,7 @@ onEveryStore((target) => {
     expect((await jobOf(one, id)).attempt).toBe(1);
   });
 
-  test("[E1] a wish whose hearer died before it granted it is granted by the sweep; a retry inherits none", async () => {
+  test("[E1] a request whose hearer died before it granted it is granted by the sweep; a retry inherits none", async () => {
     const world = await newWorld(target);
     const one = await world.client();
     const { hf } = one;
@@ -289,17 +289,17 @@ onEveryStore((target) => {
       await hf.enqueue(plain, null),
       await hf.enqueue(plain, null),
     ];
-    const wish = (id: string, pause: boolean): Promise<unknown> =>
+    const request = (id: string, pause: boolean): Promise<unknown> =>
       world.fresh.query(
         `insert into ${world.fresh.table("cancel")} (id, session, token, asked_at, pause, reason) values ('${id}', 1, 1, 0, ${pause}, 'asked')`,
       );
-    // As it stands when the process that gave them back died before it came to the wishes: out of reach, and nobody has said why.
+    // As it stands when the process that gave them back died before it came to the requests: out of reach, and nobody has said why.
     for (const { id } of [paused, cancelled]) await hf.jobs.pause(id);
     await world.fresh.query(`update ${world.fresh.table("ready")} set note = null`);
-    await wish(paused.id, true);
-    await wish(cancelled.id, false);
+    await request(paused.id, true);
+    await request(cancelled.id, false);
     await hf.jobs.cancel(ended.id);
-    await wish(ended.id, false);
+    await request(ended.id, false);
     expect(await hf.jobs.retry(ended.id)).toBe("retried");
     const worker = await one.work([defineJob({ name: "other", run: () => null })], { queues, ...lease });
     await world.until("granted", async () => (await jobOf(one, cancelled.id)).state === "cancelled", "5m");

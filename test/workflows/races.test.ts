@@ -79,7 +79,7 @@ onEveryStore((target) => {
     await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
     const session = await store.sessions.open(sessionInfo());
     const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
-    const [job] = await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity });
+    const [job] = await store.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity });
     const { id, token } = job!;
     const of = { id, token, attempt: 1, fails: 0, given: 1 } as const;
     const about = {
@@ -96,7 +96,7 @@ onEveryStore((target) => {
       ...about,
       name: "a",
       seq: 0,
-      place: null,
+      givenOrder: null,
       state: "open",
       wakeInMs: 1,
       undo: false,
@@ -104,8 +104,16 @@ onEveryStore((target) => {
       error: null,
       label: null,
     };
-    const next = { ...open, name: "b", seq: 1, place: 1, state: "done", wakeInMs: null, after: "a" } as const;
-    const wait = { ...of, name: "s", seq: 2, place: 2, topic: "go", timeoutMs: null, after: "b" };
+    const next = {
+      ...open,
+      name: "b",
+      seq: 1,
+      givenOrder: 1,
+      state: "done",
+      wakeInMs: null,
+      after: "a",
+    } as const;
+    const wait = { ...of, name: "s", seq: 2, givenOrder: 2, topic: "go", timeoutMs: null, after: "b" };
     const child = newJob("01a1e000-0000-7000-8000-000000000002");
     const call = { ...of, name: "c", seq: 3, child, after: "b" };
     const behind = async () => [
@@ -119,7 +127,7 @@ onEveryStore((target) => {
     await store.workflows.recordSteps(session, [open]);
     expect(await behind()).toEqual([0, null, null]);
     expect(await world.rows("signal")).toHaveLength(1);
-    await store.workflows.recordSteps(session, [{ ...open, state: "done", wakeInMs: null, place: 0 }]);
+    await store.workflows.recordSteps(session, [{ ...open, state: "done", wakeInMs: null, givenOrder: 0 }]);
     expect(await behind()).toMatchObject([1, { over: true, data: "1" }, { ended: false }]);
     const sleep = {
       id,
@@ -133,7 +141,7 @@ onEveryStore((target) => {
     } as const;
     await store.settles.settle(session, [{ ...sleep, move: "wait", waits: "signal", topics: ["lost"] }], []);
     expect(
-      (await store.claims.claim(session, scope, { levels: new Map(), lookedBackAt: -Infinity }))[0]?.id,
+      (await store.claims.claim(session, scope, { levels: new Map(), rescannedAt: -Infinity }))[0]?.id,
     ).toBe(id);
   });
 
@@ -142,7 +150,7 @@ onEveryStore((target) => {
     const one = await world.client({ logger: silentLogger });
     const store = one.tap.raw;
     const scope = { queues: "all", names: ["n"], limit: 1, order: "highest-first" } as const;
-    const cursor = (): ClaimCursor => ({ levels: new Map(), lookedBackAt: -Infinity });
+    const cursor = (): ClaimCursor => ({ levels: new Map(), rescannedAt: -Infinity });
     await store.newJobs.enqueue([newJob("01a1e000-0000-7000-8000-000000000001")]);
     const session = await store.sessions.open(sessionInfo());
     const [job] = await store.claims.claim(session, scope, cursor());
@@ -152,7 +160,7 @@ onEveryStore((target) => {
       token,
       name: "a",
       seq: 0,
-      place: 0,
+      givenOrder: 0,
       kind: "step",
       state: "done",
       attempt: 1,
@@ -171,7 +179,7 @@ onEveryStore((target) => {
       token,
       name: "s",
       seq: 1,
-      place: 1,
+      givenOrder: 1,
       attempt: 1,
       fails: 0,
       given: 0,

@@ -8,11 +8,11 @@ const lease = { lease: "20d", heartbeat: "9d" } as const;
 const queues = { default: 5 } as const;
 
 type Body = (input: null, ctx: JobContext) => Promise<unknown>;
-const flow = (run: Body, name = "flow") => defineJob({ name, retry: { attempts: 1 }, run });
+const workflow = (run: Body, name = "workflow") => defineJob({ name, retry: { attempts: 1 }, run });
 
 /** Runs the code on a worker of its own until the job is in this state. */
 async function runUntil(world: World, one: Client, run: Body, id: string, state: string): Promise<void> {
-  const worker = await one.work([flow(run)], { queues, ...lease });
+  const worker = await one.work([workflow(run)], { queues, ...lease });
   await world.until(state, async () => (await jobOf(one, id)).state === state, "60m", "5s");
   await world.finish(worker.stop());
 }
@@ -49,7 +49,7 @@ onEveryStore((target) => {
         const world = await newWorld(target);
         const one = await world.client();
         const ran: string[] = [];
-        const { id } = await one.hf.enqueue(flow(trip(ran, "no")), null);
+        const { id } = await one.hf.enqueue(workflow(trip(ran, "no")), null);
         await runUntil(world, one, trip(ran, "no"), id, "waiting");
         const before = await shownSteps(one, id);
         const deaths = one.told("job.dead");
@@ -97,7 +97,7 @@ onEveryStore((target) => {
     const ran: string[] = [];
     let failures = 7;
     const body = saga(ran, () => failures-- > 0);
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "dead");
     const first = ["flight", "hotel", "car", "undo car"];
     expect(ran).toEqual(first);
@@ -134,7 +134,7 @@ onEveryStore((target) => {
       () => stuck,
       async (_input, ctx) => ctx.waitFor("go"),
     );
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "waiting");
     expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
     // A signal that arrives meanwhile is not taken by a run that only undoes.
@@ -154,7 +154,7 @@ onEveryStore((target) => {
     const ran: string[] = [];
     let stuck = true;
     const body = saga(ran, () => stuck);
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "dead");
     expect(ran.splice(0)).toEqual(["flight", "hotel", "car", "undo car"]);
     stuck = false;
@@ -191,8 +191,8 @@ onEveryStore((target) => {
       if (!stuck) return false;
       throw new Error("not yet");
     });
-    const { id } = await one.hf.enqueue(flow(body), null);
-    const worker = await one.work([flow(body)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body), null);
+    const worker = await one.work([workflow(body)], { queues, ...lease });
     await world.until("undoing", async () => ran.includes("undo car"));
     await world.until("between two tries", async () => (await jobOf(one, id)).state !== "running");
     expect(await one.hf.jobs.terminate(id)).toBe("terminated");
@@ -250,7 +250,7 @@ onEveryStore((target) => {
       });
       return plan;
     };
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "dead");
     broken = false;
     await one.hf.jobs.retry(id);
@@ -264,7 +264,7 @@ onEveryStore((target) => {
     const one = await world.client();
     const ran: string[] = [];
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       retry: { attempts: 1 },
       run: async (_: null, ctx) => {
         await ctx.step("a", () => void ran.push("a"), { undo: () => void ran.push("undo a") });
@@ -273,7 +273,7 @@ onEveryStore((target) => {
       },
     });
     const machine = defineMachine({
-      name: "flow",
+      name: "workflow",
       start: "one",
       steps: {
         one: { run: (_: null) => (ran.push("one"), next("two", null, { delay: "1m" })) },
@@ -309,8 +309,8 @@ onEveryStore((target) => {
     let stuck = true;
     const scheduled = async (id: string): Promise<boolean> => (await jobOf(one, id)).state === "scheduled";
     const body = saga(ran, () => stuck);
-    const { id } = await one.hf.enqueue(flow(body), null);
-    await one.work([flow(body)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body), null);
+    await one.work([workflow(body)], { queues, ...lease });
     await world.until("undo waits", async () => ran.includes("undo car") && (await scheduled(id)));
     stuck = false;
     expect(await one.hf.jobs.runNow(id)).toBe("due");
@@ -321,8 +321,8 @@ onEveryStore((target) => {
     stuck = true;
     const tries: Body = (_input, ctx) =>
       ctx.step("a", () => (stuck ? Promise.reject(new Error("down")) : "up"), { retry: { attempts: 2 } });
-    await one.work([flow(tries, "tries")], { queues, ...lease });
-    const second = await one.hf.enqueue(flow(tries, "tries"), null);
+    await one.work([workflow(tries, "tries")], { queues, ...lease });
+    const second = await one.hf.enqueue(workflow(tries, "tries"), null);
     await world.until("step waits", () => scheduled(second.id));
     stuck = false;
     expect(await one.hf.jobs.runNow(second.id)).toBe("due");
@@ -335,7 +335,7 @@ onEveryStore((target) => {
     const ran: string[] = [];
     let stuck = true;
     const body = saga(ran, () => stuck);
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "dead");
     stuck = false;
     const retry = world.fresh.table("retry");
@@ -354,7 +354,7 @@ onEveryStore((target) => {
     const body: Body = async (_input, ctx) => {
       await ctx.step("undo:flight", () => 1).catch((error: { code: string }) => (code = error.code));
     };
-    const { id } = await one.hf.enqueue(flow(body), null);
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await runUntil(world, one, body, id, "done");
     expect(code).toBe("BAD_NAME");
   });

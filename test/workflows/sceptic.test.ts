@@ -1,4 +1,4 @@
-// Flows as somebody uses them who does not believe in them.
+// Workflows as somebody uses them who does not believe in them.
 import { expect, test } from "vitest";
 import * as z from "zod";
 import {

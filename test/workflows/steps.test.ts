@@ -14,7 +14,7 @@ onEveryStore((target) => {
     const one = await world.client();
     const ran: string[] = [];
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       retry: { attempts: 3, backoff: fixed("1s") },
       run: async (input: { n: number }, ctx) => {
         const a = await ctx.step("a", () => (ran.push("a"), { value: input.n }));
@@ -447,7 +447,7 @@ onEveryStore((target) => {
       });
       return ctx.step("c", () => who);
     };
-    const job = defineJob({ name: "flow", run: body("one", true) });
+    const job = defineJob({ name: "workflow", run: body("one", true) });
     await one.work([job], { queues });
     const { id } = await one.hf.enqueue(job, null);
     await world.until("b", () => ran.includes("b one"));
@@ -458,7 +458,7 @@ onEveryStore((target) => {
     expect(await jobOf(two, id)).toMatchObject({ output: "two", crashes: 1, attempt: 1 });
   });
 
-  test("[N11] a plain job sends no statement for flows but one read when a retry is done, and a run's history is read once", async () => {
+  test("[N11] a plain job sends no statement for workflows but one read when a retry is done, and a run's history is read once", async () => {
     const world = await newWorld(target);
     const one = await world.client();
     const plain = defineJob({
@@ -469,8 +469,8 @@ onEveryStore((target) => {
         return n;
       },
     });
-    const flow = defineJob({
-      name: "flow",
+    const workflow = defineJob({
+      name: "workflow",
       run: async (n: number, ctx) => {
         for (let i = 0; i < n; i += 1) await ctx.step("s", () => i);
         await ctx.sleep("nap", "1s");
@@ -478,22 +478,30 @@ onEveryStore((target) => {
         return n;
       },
     });
-    await one.work([plain, flow], { queues, ...lease });
+    await one.work([plain, workflow], { queues, ...lease });
     const { counters } = one.tap.raw;
-    const flowStatements = ["recordSteps", "findSteps", "suspend", "takeSignal", "meet", "watch", "undoable"];
+    const workflowStatements = [
+      "recordSteps",
+      "findSteps",
+      "suspend",
+      "takeSignal",
+      "meet",
+      "watch",
+      "undoable",
+    ];
     const sent = (): number =>
-      flowStatements.reduce((sum, name) => sum + (counters.byName.get(name) ?? 0), 0);
+      workflowStatements.reduce((sum, name) => sum + (counters.byName.get(name) ?? 0), 0);
     const first = await one.hf.enqueue(plain, 1);
     await world.until("done", async () => (await jobOf(one, first.id)).state === "done");
     // Whether an earlier attempt had recorded steps that this code does not ask for.
     expect([sent(), counters.byName.get("findSteps")]).toEqual([1, 1]);
-    const once = await one.hf.enqueue(flow, 0);
+    const once = await one.hf.enqueue(workflow, 0);
     await world.until("asleep", async () => (await jobOf(one, once.id)).waitsFor === "sleep");
     expect(counters.byName.get("findSteps")).toBe(1);
     await world.until("done", async () => (await jobOf(one, once.id)).state === "done");
     const before = new Map(counters.byName);
     const since = (name: string): number => (counters.byName.get(name) ?? 0) - (before.get(name) ?? 0);
-    const { id } = await one.hf.enqueue(flow, 100);
+    const { id } = await one.hf.enqueue(workflow, 100);
     await world.until("done", async () => (await jobOf(one, id)).state === "done");
     expect(since("findSteps")).toBe(1);
     expect(since("recordSteps")).toBe(201);
@@ -505,7 +513,7 @@ onEveryStore((target) => {
     const one = await world.client();
     const child = defineJob({ name: "child", run: () => 1 });
     const job = defineJob({
-      name: "flow",
+      name: "workflow",
       run: async (_: null, ctx) => {
         await ctx.step("a", () => 1);
         return ctx.call(child, {});

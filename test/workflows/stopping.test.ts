@@ -238,7 +238,7 @@ onEveryStore((target) => {
   });
 });
 
-test("[N11] a wish for an earlier claim does not take a later one out of a worker's buffer", () => {
+test("[N11] a request for an earlier claim does not take a later one out of a worker's buffer", () => {
   const pool = new Pool("default", 0);
   pool.push({ id: "a", token: 2, queue: "default" } as ClaimedJob, 0);
   expect(pool.takeSome(({ id, token }) => id === "a" && token === 1)).toEqual([]);

@@ -8,13 +8,13 @@ const lease = { lease: "20d", heartbeat: "9d" } as const;
 const queues = { default: 5 } as const;
 
 type Body = (input: null, ctx: JobContext) => Promise<unknown>;
-const flow = (run: Body, attempts = 1) =>
-  defineJob({ name: "flow", retry: { attempts, backoff: fixed("1s", { jitter: 0 }) }, run });
+const workflow = (run: Body, attempts = 1) =>
+  defineJob({ name: "workflow", retry: { attempts, backoff: fixed("1s", { jitter: 0 }) }, run });
 const child = defineJob({ name: "child", queue: "children", run: async (_: null) => "c" });
 
 /** Runs the code on a worker of its own until the job is in one of these states. */
 async function runUntil(world: World, one: Client, run: Body, id: string, states: string[]): Promise<void> {
-  const worker = await one.work([flow(run)], { queues, ...lease });
+  const worker = await one.work([workflow(run)], { queues, ...lease });
   await world.until(states.join(), async () => states.includes((await jobOf(one, id)).state), "60m", "5s");
   await world.finish(worker.stop());
 }
@@ -51,11 +51,11 @@ onEveryStore((target) => {
           if (removed !== "all") await ctx.step("a", () => ran.push("a"), { undo });
           return "shorter";
         };
-        const { id } = await one.hf.enqueue(flow(whole), null);
+        const { id } = await one.hf.enqueue(workflow(whole), null);
         await runUntil(world, one, whole, id, ["waiting", "scheduled"]);
         const before = await shownSteps(one, id);
         await wake(one);
-        const report = await world.finish(one.hf.check([flow(shorter)]));
+        const report = await world.finish(one.hf.check([workflow(shorter)]));
         expect(report.broken).toMatchObject([
           { id, step: removed === "all" ? "a" : before[1]?.split(" ")[0] },
         ]);
@@ -83,7 +83,7 @@ onEveryStore((target) => {
     const retry = { attempts: 3, backoff: fixed("1m", { jitter: 0 }) };
     const whole: Body = async (_input, ctx) =>
       ctx.step("a", () => (broken ? Promise.reject(new Error("down")) : "up"), { retry });
-    const { id } = await one.hf.enqueue(flow(whole), null);
+    const { id } = await one.hf.enqueue(workflow(whole), null);
     await runUntil(world, one, whole, id, ["scheduled"]);
     await runUntil(world, one, async () => "none", id, ["dead", "done"]);
     expect((await jobOf(one, id)).error).toMatch(/^DIVERGED: Step "a"/);
@@ -97,7 +97,7 @@ onEveryStore((target) => {
     const world = await newWorld(target);
     const one = await world.client();
     const machine = defineMachine({
-      name: "flow",
+      name: "workflow",
       start: "one",
       steps: {
         one: { run: (_: null) => next("two", null, { delay: "1m" }) },
@@ -124,7 +124,7 @@ onEveryStore((target) => {
       await ctx.step("a", () => "a", { undo: () => void ran.push("undo a") });
       await ctx.waitFor("go");
     };
-    const { id } = await one.hf.enqueue(flow(whole), null);
+    const { id } = await one.hf.enqueue(workflow(whole), null);
     await runUntil(world, one, whole, id, ["waiting"]);
     await one.hf.jobs.cancel(id);
     await runUntil(world, one, async () => "none", id, ["dead", "done", "cancelled"]);
@@ -147,8 +147,8 @@ onEveryStore((target) => {
       await ctx.step("c", () => Promise.reject(new Error("down")));
       return null;
     };
-    await one.work([flow(body, 2)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body, 2), null);
+    await one.work([workflow(body, 2)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body, 2), null);
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     const { error } = await jobOf(one, id);
     // "b" was finished; "a" was asked for, and "c" is to be tried again.
@@ -167,8 +167,8 @@ onEveryStore((target) => {
       await ctx.waitFor("go");
       return "whole";
     };
-    const { id } = await one.hf.enqueue(flow(body, 3), null);
-    const worker = await one.work([flow(body, 3)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body, 3), null);
+    const worker = await one.work([workflow(body, 3)], { queues, ...lease });
     await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
     throws = [new Error("no connection"), new Release("later", { delay: "1s" })];
     await one.hf.signal("go");
@@ -194,8 +194,8 @@ onEveryStore((target) => {
       }
       return first;
     };
-    await one.work([flow(body, 2)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body, 2), null);
+    await one.work([workflow(body, 2)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body, 2), null);
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     expect(await jobOf(one, id)).toMatchObject({ state: "done", output: "fast", attempt: 2 });
   });
@@ -208,8 +208,8 @@ onEveryStore((target) => {
       if (ctx.attempt > 2) return `${a}, then the fallback`;
       return ctx.step("b", () => Promise.reject(new Error("down")));
     };
-    await one.work([flow(body, 3)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body, 3), null);
+    await one.work([workflow(body, 3)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body, 3), null);
     await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
     expect(await jobOf(one, id)).toMatchObject({ state: "done", output: "a, then the fallback" });
   });
@@ -228,12 +228,12 @@ onEveryStore((target) => {
       await ctx.waitFor("go");
       return "after";
     };
-    const old = await one.hf.enqueue(flow(before), null);
+    const old = await one.hf.enqueue(workflow(before), null);
     await runUntil(world, one, before, old.id, ["waiting"]);
     await one.hf.signal("go");
     await runUntil(world, one, after, old.id, ["done", "dead"]);
     expect((await jobOf(one, old.id)).output).toBe("after");
-    const fresh = await one.hf.enqueue(flow(after), null);
+    const fresh = await one.hf.enqueue(workflow(after), null);
     await runUntil(world, one, after, fresh.id, ["done", "dead"]);
     expect((await jobOf(one, fresh.id)).output).toBe("short");
 

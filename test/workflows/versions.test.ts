@@ -9,16 +9,16 @@ const lease = { lease: "20d", heartbeat: "9d" } as const;
 const queues = { default: 5 } as const;
 
 type Body = (input: null, ctx: JobContext) => Promise<unknown>;
-const flow = (run: Body) => defineJob({ name: "flow", retry: { attempts: 1 }, run });
+const workflow = (run: Body) => defineJob({ name: "workflow", retry: { attempts: 1 }, run });
 
 /** A run that has done two steps and sleeps, under the first code; then the second code takes over. */
 async function changed(world: World, one: Client, before: Body, after: Body, signal = "go") {
-  const old = await one.work([flow(before)], { queues, ...lease });
-  const { id } = await one.hf.enqueue(flow(before), null);
+  const old = await one.work([workflow(before)], { queues, ...lease });
+  const { id } = await one.hf.enqueue(workflow(before), null);
   await world.until("waiting", async () => (await jobOf(one, id)).state === "waiting");
   await world.finish(old.stop());
-  const report = await world.finish(one.hf.check([flow(after)]));
-  const worker = await one.work([flow(after)], { queues, ...lease });
+  const report = await world.finish(one.hf.check([workflow(after)]));
+  const worker = await one.work([workflow(after)], { queues, ...lease });
   await one.hf.signal(signal);
   await world.until("ended", async () => ["done", "dead"].includes((await jobOf(one, id)).state));
   return { job: await jobOf(one, id), report, worker };
@@ -87,7 +87,7 @@ onEveryStore((target) => {
       const world = await newWorld(target);
       const one = await world.client();
       const { job, report } = await changed(world, one, original, after);
-      expect(report).toMatchObject({ checked: 1, broken: [{ id: job.id, name: "flow", step }] });
+      expect(report).toMatchObject({ checked: 1, broken: [{ id: job.id, name: "workflow", step }] });
       expect(job.state).toBe("dead");
       expect(job.error).toMatch(new RegExp(`^DIVERGED: Step "${step}": the code no longer matches`));
     });
@@ -99,7 +99,7 @@ onEveryStore((target) => {
     const wrong = breaking["a step that comes between"]!.after;
     const { job, worker } = await changed(world, one, original, wrong);
     await world.finish(worker.stop());
-    await one.work([flow(original)], { queues, ...lease });
+    await one.work([workflow(original)], { queues, ...lease });
     await one.hf.jobs.retry(job.id);
     await world.until("done", async () => (await jobOf(one, job.id)).state === "done");
     expect((await jobOf(one, job.id)).output).toBe("original");
@@ -119,7 +119,7 @@ onEveryStore((target) => {
     const { job, report } = await changed(world, one, original, newer);
     expect(report).toEqual({ checked: 1, broken: [] });
     expect(job).toMatchObject({ state: "done", output: { checks: false, more: 3 } });
-    const fresh = await one.hf.enqueue(flow(newer), null);
+    const fresh = await one.hf.enqueue(workflow(newer), null);
     await one.hf.signal("go");
     await world.until("done", async () => (await jobOf(one, fresh.id)).state === "done");
     expect((await jobOf(one, fresh.id)).output).toEqual({ checks: true, more: 3 });
@@ -134,11 +134,11 @@ onEveryStore((target) => {
       await ctx.sleep("nap", "1h");
       await ctx.step("b", () => (ran += 1));
     };
-    await one.work([flow(body)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body), null);
+    await one.work([workflow(body)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await world.until("asleep", async () => (await jobOf(one, id)).waitsFor === "sleep");
     const before = await world.rows("step");
-    expect(await one.hf.check([flow(body)])).toEqual({ checked: 1, broken: [] });
+    expect(await one.hf.check([workflow(body)])).toEqual({ checked: 1, broken: [] });
     expect([ran, await world.rows("step")]).toEqual([1, before]);
     const machine = (name: string) =>
       defineMachine({
@@ -211,8 +211,8 @@ onEveryStore((target) => {
     const body = saga(ran, async () => {
       throw new Dead("the card was refused");
     });
-    await one.work([flow(body)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body), null);
+    await one.work([workflow(body)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead");
     expect(ran).toEqual(["flight", "hotel", "mail", "car", "undo car", "undo hotel", "undo flight"]);
     expect((await jobOf(two, id)).error).toBe("the card was refused");
@@ -228,8 +228,8 @@ onEveryStore((target) => {
     const one = await world.client();
     const ran: string[] = [];
     const asleep = saga(ran, async (_input, ctx) => ctx.sleep("long", "30d"));
-    await one.work([flow(asleep)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(asleep), null);
+    await one.work([workflow(asleep)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(asleep), null);
     await world.until("asleep", async () => (await jobOf(one, id)).waitsFor === "sleep");
     expect(await one.hf.jobs.cancel(id)).toBe("cancel_requested");
     await world.until("cancelled", async () => (await jobOf(one, id)).state === "cancelled");
@@ -261,13 +261,13 @@ onEveryStore((target) => {
       },
       () => failures-- > 0,
     );
-    await one.work([flow(body)], { queues, ...lease });
-    const { id } = await one.hf.enqueue(flow(body), null);
+    await one.work([workflow(body)], { queues, ...lease });
+    const { id } = await one.hf.enqueue(workflow(body), null);
     await world.until("dead", async () => (await jobOf(one, id)).state === "dead", "20m", "5s");
     expect(ran.slice(4)).toEqual(["undo car", "undo hotel", "undo flight"]);
     failures = 100;
     ran.length = 0;
-    const second = await one.hf.enqueue(flow(body), null);
+    const second = await one.hf.enqueue(workflow(body), null);
     await world.until("dead", async () => (await jobOf(one, second.id)).state === "dead", "60m", "5s");
     expect(ran.slice(4)).toEqual([]);
     expect((await jobOf(one, second.id)).errors.map(({ message }) => message)).toEqual([

@@ -16,7 +16,7 @@ import { counted, MOST_COUNTED } from "../../operate/index.ts";
 import { noteUnknown } from "../served.ts";
 import { clipped, oneLine } from "../text.ts";
 
-const lookMs = 250;
+const checkMs = 250;
 
 export const drain: Command = {
   name: "drain",
@@ -80,7 +80,7 @@ async function waited(ctx: Context, hf: Holdfast, timeoutMs: number): Promise<nu
     show(
       `${seen.draining.length === 1 ? "draining" : `${seen.draining.length} queues drain:`} ${seen.draining.map(leftText).join("; ")}`,
     );
-    await sleep(systemClock, Math.min(lookMs, until - systemClock.monotonic()), ctx.io.signal).catch(
+    await sleep(systemClock, Math.min(checkMs, until - systemClock.monotonic()), ctx.io.signal).catch(
       () => undefined,
     );
     seen = await look(hf, ctx.args);

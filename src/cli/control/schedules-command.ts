@@ -181,7 +181,7 @@ const backfill: Command = {
   },
   details:
     "Each occurrence gets one job, even if the command is repeated. The jobs are due now; ctx.schedule.at is the occurrence.",
-  json: "{ slots: [{ at, jobId, status }], had, more }",
+  json: "{ occurrences: [{ at, jobId, status }], had, more }",
   examples: [
     { line: "schedules backfill nightly --from 2026-11-01 --dry-run", says: "Occurrences without a job" },
     {
@@ -200,10 +200,10 @@ const backfill: Command = {
     };
     const hf = await ctx.client();
     const dry = await hf.schedules.backfill(which, { ...range, dryRun: true });
-    const n = dry.slots.length;
+    const n = dry.occurrences.length;
     const jobs = `${n}${dry.more ? " (and more)" : ""} ${n === 1 ? "occurrence" : "occurrences"} of ${oneLine(which)}`;
     if (ctx.flag("dry-run")) {
-      const listed = dry.slots.map(({ at }) => at.toISOString());
+      const listed = dry.occurrences.map(({ at }) => at.toISOString());
       ctx.result(dry, () => [`${jobs} without a job; ${dry.had} with one.`, ...listed].join("\n"));
       return 0;
     }
@@ -214,14 +214,14 @@ const backfill: Command = {
       {
         action: "schedules.backfill",
         target: which,
-        outcome: ({ slots }) => `${slots.length} made`,
+        outcome: ({ occurrences }) => `${occurrences.length} made`,
         details: { from: from.getTime(), to: to?.getTime() },
       },
       () => hf.schedules.backfill(which, range),
     );
     ctx.result(
       done,
-      () => `Made ${done.slots.length}${done.more ? "; run the command again for the rest" : ""}.`,
+      () => `Made ${done.occurrences.length}${done.more ? "; run the command again for the rest" : ""}.`,
     );
     return 0;
   },
@@ -246,7 +246,7 @@ const preview: Command = {
   },
 };
 
-const MADE_BY = { slot: "schedule", backfill: "backfill", hand: "hand" } as const;
+const MADE_BY = { occurrence: "schedule", backfill: "backfill", hand: "hand" } as const;
 
 function runTable(ctx: Context, found: readonly ScheduleRun[]): string {
   const length = (ms: number | null): string => (ms === null ? "–" : duration(ms));

@@ -1,5 +1,5 @@
 /** `--for` and `--until`: the end of a temporary limit. */
-import type { OverrideOptions } from "../../index.ts";
+import type { TemporaryLimitOptions } from "../../index.ts";
 import type { Act } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
 
@@ -8,7 +8,7 @@ export const WHILE = {
   until: { type: "string", value: "date", help: "Restore the previous values at this instant" },
 } as const;
 
-export function whileOf(ctx: Context): OverrideOptions {
+export function whileOf(ctx: Context): TemporaryLimitOptions {
   return { for: ctx.string("for"), until: ctx.date("until") };
 }
 
@@ -17,7 +17,7 @@ export function setting(
   action: string,
   target: string,
   change: object,
-  during: OverrideOptions = {},
+  during: TemporaryLimitOptions = {},
 ): Act<void> {
   return { action, target, outcome: "set", details: { ...change, ...during } };
 }

@@ -73,7 +73,7 @@ const upkeep: Command = {
   json: "An array of { name, by, doneAt, nextAt }",
   examples: [{ line: "workers upkeep", says: "Tasks such as retention and takeover, with their workers" }],
   run: async (ctx) => {
-    const found = await (await ctx.client()).workers.duties();
+    const found = await (await ctx.client()).workers.upkeep();
     const now = Date.now();
     ctx.result(found, () =>
       found.length === 0

@@ -1,7 +1,7 @@
 /** `holdfast errors`: failure groups and the decisions about them. */
 import { StateError } from "../../errors.ts";
-import type { ErrorGroup, ErrorGroupQuery, FailureCountQuery } from "../../index.ts";
-import { checkBy, checkGroup, checkTriageState } from "../../operate/index.ts";
+import type { FailureGroup, FailureGroupQuery, FailureCountQuery } from "../../index.ts";
+import { checkBy, checkGroup, checkFailureGroupState } from "../../operate/index.ts";
 import { type Command, type Option } from "../command.ts";
 import { ACTOR, acting } from "../audit-record.ts";
 import type { Context } from "../command-context.ts";
@@ -46,8 +46,8 @@ const list: Command = {
   run: async (ctx) => {
     const by = ctx.string("by");
     if (by !== undefined) return listBy(ctx, checkBy(by));
-    const states = ctx.list("state")?.map(checkTriageState);
-    const query: ErrorGroupQuery = {
+    const states = ctx.list("state")?.map(checkFailureGroupState);
+    const query: FailureGroupQuery = {
       queue: ctx.list("queue"),
       name: ctx.list("name"),
       state: states ?? (ctx.flag("all") ? undefined : ["open", "regressed"]),
@@ -77,7 +77,7 @@ async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> 
               most: 60,
             },
             { title: "failures", align: "right", cell: ({ failures }) => grouped(failures) },
-            { title: "groups", align: "right", cell: ({ causes }) => grouped(causes) },
+            { title: "groups", align: "right", cell: ({ groups }) => grouped(groups) },
             { title: "last", align: "right", cell: ({ lastAt }) => relative(lastAt, Date.now()) },
           ],
           counts,
@@ -86,7 +86,7 @@ async function listBy(ctx: Context, by: FailureCountQuery["by"]): Promise<void> 
   );
 }
 
-function listText(ctx: Context, groups: readonly ErrorGroup[]): string {
+function listText(ctx: Context, groups: readonly FailureGroup[]): string {
   if (groups.length === 0) return "There are no open failure groups.";
   const now = Date.now();
   const text = table(
@@ -136,7 +136,7 @@ const show: Command = {
   },
 };
 
-function showText(ctx: Context, group: ErrorGroup): string {
+function showText(ctx: Context, group: FailureGroup): string {
   const now = Date.now();
   const at = (date: Date | null): string =>
     date === null ? "–" : `${date.toISOString()} (${relative(date, now)})`;

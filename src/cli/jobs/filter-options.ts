@@ -74,7 +74,7 @@ export function filterOf(ctx: Context, now: number = Date.now()): InsightFilter 
   if (twice !== undefined)
     throw new UsageError(
       "BAD_OPTION",
-      `${twice === "errorGroup" ? "error" : twice} is given both as an option and in --where. Omit one.`,
+      `${twice === "failureGroup" ? "error" : twice} is given both as an option and in --where. Omit one.`,
     );
   const params: Params = { ...options, ...said };
   const one = (param: string): string | undefined => {
@@ -102,7 +102,7 @@ export function filterOf(ctx: Context, now: number = Date.now()): InsightFilter 
     workflow: one("workflow"),
     batch: one("batch"),
     trace: one("trace"),
-    errorGroup: one("errorGroup"),
+    failureGroup: one("failureGroup"),
     retrying: params["retrying"] === undefined ? undefined : true,
     search: one("search"),
     // An age narrows the instants.
@@ -143,7 +143,7 @@ function paramsOfOptions(ctx: Context): Params {
       "BAD_OPTION",
       "--error takes a failure group from `holdfast errors list`: 16 hex digits.",
     );
-  if (group !== undefined) params["errorGroup"] = [group];
+  if (group !== undefined) params["failureGroup"] = [group];
   if (ctx.flag("retrying")) params["retrying"] = ["true"];
   return params;
 }

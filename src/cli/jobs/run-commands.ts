@@ -101,8 +101,11 @@ export const signal: Command = {
     }
     const [key, expires] = [ctx.string("key"), ctx.string("expires")];
     const hf = await ctx.client();
-    await acting(ctx, hf, { action: "flows.signal", target: name, outcome: "sent", details: { key } }, () =>
-      hf.signal(name, { data, key, expires }),
+    await acting(
+      ctx,
+      hf,
+      { action: "workflows.signal", target: name, outcome: "sent", details: { key } },
+      () => hf.signal(name, { data, key, expires }),
     );
     ctx.result({ sent: name }, () => `Sent ${oneLine(name)}.`);
   },

@@ -39,7 +39,7 @@ export const metrics: Command = {
     by: {
       type: "string",
       value: "what",
-      help: "One series for each queue, name or kind (queue and name); default all",
+      help: "One series for each queue, name or job-type (queue and name); default all",
     },
     gauges: { type: "boolean", help: "Show gauges of processes and database instead" },
   },

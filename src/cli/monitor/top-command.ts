@@ -7,10 +7,9 @@
 import { sleep, systemClock } from "../../clock.ts";
 import type { Holdfast, MetricPoint, QueueState, WorkerState } from "../../index.ts";
 import { durationMs } from "../../values/duration.ts";
-import { isQuiet } from "../../operate/index.ts";
 import type { Command } from "../command.ts";
 import type { Context } from "../command-context.ts";
-import { counted, MOST_COUNTED } from "../../operate/index.ts";
+import { counted, isQuiet, MOST_COUNTED } from "../../operate/index.ts";
 import type { Paint } from "../io.ts";
 import { clipped, duration, grouped, oneLine } from "../text.ts";
 import { queueTable } from "../control/queue-commands.ts";

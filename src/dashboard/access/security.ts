@@ -68,10 +68,10 @@ const operator: readonly Permission[] = [
   "jobs:cancel",
   "jobs:edit",
   "jobs:enqueue",
-  "errors:triage",
+  "errors:decide",
   "queues:pause",
   "schedules:trigger",
-  "flows:signal",
+  "workflows:signal",
 ];
 export const ROLES: Readonly<Record<Role, readonly Permission[]>> = { viewer, operator, admin: PERMISSIONS };
 

@@ -8,7 +8,7 @@
  */
 import type { JobState } from "../../index.ts";
 import type { QueueSettings } from "../../operate/browse.ts";
-import { JOB_STATES, TRIAGE_STATES } from "../../operate/index.ts";
+import { JOB_STATES, FAILURE_GROUP_STATES } from "../../operate/index.ts";
 import { STATES_OF, type BulkVerb } from "../../operate/operations.ts";
 import type { WhyReason } from "../../operate/why.ts";
 import type { Delta, Fields } from "../live/delta.ts";
@@ -50,13 +50,13 @@ export const PERMISSIONS = [
   "jobs:delete",
   "jobs:edit",
   "jobs:enqueue",
-  "errors:triage",
+  "errors:decide",
   "queues:pause",
   "queues:set",
   "limits:set",
   "schedules:trigger",
   "schedules:set",
-  "flows:signal",
+  "workflows:signal",
   "workers:stop",
   "audit:view",
 ] as const;
@@ -86,7 +86,7 @@ const verb = typed<BulkVerb>({ type: "string", enum: Object.keys(STATES_OF) });
 const measured = list(maybe(number));
 const stepKinds = ["step", "sleep", "signal", "call", "version", "undo", "machine"] as const;
 const stepKind = oneOf(...stepKinds);
-const flowState = oneOf(...JOB_STATES, "failed");
+const workflowState = oneOf(...JOB_STATES, "failed");
 const standstill = typed<WhyReason | "slots-taken" | "nothing-due">(text);
 /** JSON Schema, draft 2020-12; null: there is none, or it is too large. */
 const jsonSchema = described("JSON Schema, draft 2020-12.", maybe(anyObject));
@@ -242,7 +242,7 @@ const jobFields = {
   crashes: integer,
   inputBytes: integer,
   error: maybe(text),
-  errorGroup: maybe(text),
+  failureGroup: maybe(text),
   key: maybe(text),
   lane: maybe(text),
   context: maybe(text),
@@ -320,7 +320,7 @@ export const JobDetail = object({
   /** Of the W3C trace context that came with the enqueue. */
   traceId: maybe(text),
   /** What somebody has asked of it while it runs, and it has not done yet. */
-  wish: maybe(oneOf("cancel", "pause")),
+  request: maybe(oneOf("cancel", "pause")),
   /** Of the code that it needs: that enqueued it, or took it on since. */
   version: integer,
   /** What made it, and the runs of the same schedule before and after it, as far as they are kept. */
@@ -328,7 +328,7 @@ export const JobDetail = object({
     object({
       name: text,
       at: instant,
-      by: oneOf("slot", "hand", "backfill"),
+      by: oneOf("occurrence", "hand", "backfill"),
       previous: maybe(object({ at: instant, jobId: text })),
       next: maybe(object({ at: instant, jobId: text })),
     }),
@@ -366,7 +366,7 @@ export const FilterJson = object(
     trace: described("The id of a trace (32 hex digits) or a traceparent: the jobs enqueued in it.", text),
     since: instant,
     until: instant,
-    errorGroup: text,
+    failureGroup: text,
     retrying: flag,
     search: text,
     attempt: described("`3`, `>3`, `<=3`, `3..5`.", text),
@@ -381,11 +381,13 @@ export const FilterJson = object(
 export type FilterJson = Infer<typeof FilterJson>;
 
 /** Kinds that workers have registered, or that this process has the definition of; by name, at most 1,000. */
-export const KindList = object({ kinds: list(object({ name: text, unique: flag, lane: flag, here: flag })) });
-export type KindList = Infer<typeof KindList>;
+export const DefinitionList = object({
+  names: list(object({ name: text, unique: flag, lane: flag, here: flag })),
+});
+export type DefinitionList = Infer<typeof DefinitionList>;
 
 /** What is known of a kind to whoever would enqueue one. */
-export const KindDetail = object({
+export const DefinitionDetail = object({
   name: text,
   here: flag,
   /** Where its jobs go where nobody says otherwise, as far as this process knows. */
@@ -400,7 +402,7 @@ export const KindDetail = object({
   /** The signals that it declares to wait for, and what their data is to be, in the same way. */
   signals: list(object({ name: text, checked: flag, schema: jsonSchema })),
 });
-export type KindDetail = Infer<typeof KindDetail>;
+export type DefinitionDetail = Infer<typeof DefinitionDetail>;
 
 export const Enqueued = object({
   status: oneOf("enqueued", "duplicate", "replaced", "debounced"),
@@ -481,7 +483,7 @@ export type BulkAsked = Infer<typeof BulkAsked>;
 
 export const BulkAnswer = typed<DryRun | Operation>({ oneOf: [DryRun, Operation] });
 
-const errorGroupFields = {
+const failureGroupFields = {
   group: text,
   name: text,
   /** Where most of its jobs are. */
@@ -489,7 +491,7 @@ const errorGroupFields = {
   queues: list(text),
   /** Of the definition that ran, the newest first. */
   versions: list(integer),
-  state: oneOf(...TRIAGE_STATES),
+  state: oneOf(...FAILURE_GROUP_STATES),
   /** When and by whom it was resolved, ignored or opened again; null: nobody has decided anything. */
   decidedAt: maybe(instant),
   decidedBy: maybe(text),
@@ -518,16 +520,16 @@ const errorGroupFields = {
 };
 
 /** Failures of one job name with one fingerprint. */
-export const ErrorGroup = object(errorGroupFields);
-export type ErrorGroup = Infer<typeof ErrorGroup>;
+export const FailureGroup = object(failureGroupFields);
+export type FailureGroup = Infer<typeof FailureGroup>;
 
 /** The groups, and how far was looked. */
-export const ErrorGroups = object({ groups: list(ErrorGroup), searched: integer, cut: flag });
-export type ErrorGroups = Infer<typeof ErrorGroups>;
+export const FailureGroups = object({ groups: list(FailureGroup), searched: integer, cut: flag });
+export type FailureGroups = Infer<typeof FailureGroups>;
 
 /** One cause, with more of its past. */
-export const ErrorGroupDetail = object({
-  ...errorGroupFields,
+export const FailureGroupDetail = object({
+  ...failureGroupFields,
   /** By the hour, oldest first. */
   week: list(integer),
   /** When the first of these hours begins. */
@@ -535,7 +537,7 @@ export const ErrorGroupDetail = object({
   /** In 30 days, the most frequent first. */
   places: list(object({ queue: text, version: integer, n: integer })),
 });
-export type ErrorGroupDetail = Infer<typeof ErrorGroupDetail>;
+export type FailureGroupDetail = Infer<typeof FailureGroupDetail>;
 
 /** When workers of a build first started (`release` of `hf.work`). */
 export const Deploy = object({ at: instant, release: text });
@@ -543,9 +545,9 @@ export type Deploy = Infer<typeof Deploy>;
 
 /** Failures by something else than their cause. */
 export const FailuresBy = object({
-  by: oneOf("kind", "queue", "worker", "version", "hour"),
+  by: oneOf("name", "queue", "worker", "version", "hour"),
   lines: list(
-    object({ value: text, name: maybe(text), failures: integer, causes: integer, lastAt: instant }),
+    object({ value: text, name: maybe(text), failures: integer, groups: integer, lastAt: instant }),
   ),
   /** Only the newest counts were added up. */
   cut: flag,
@@ -557,7 +559,7 @@ export const QueueList = object({ queues: list(QueueLine) });
 /** What a backfill came to, or would (`dryRun`). */
 export const BackfillAnswer = object({
   dryRun: flag,
-  slots: list(object({ at: instant, jobId: maybe(text), status: maybe(text) })),
+  occurrences: list(object({ at: instant, jobId: maybe(text), status: maybe(text) })),
   /** Slots that have their job already. */
   had: integer,
   /** There are more behind these. */
@@ -595,8 +597,8 @@ export const QueueDetail = object({
   ...queueFields,
   settings: typed<QueueSettings>({ type: "object" }),
   /** Settings that hold for a while: until when, and what those of them that were changed go back to. */
-  override: maybe(object({ untilAt: instant, back: maybe(anyObject) })),
-  kinds: list(
+  temporaryLimit: maybe(object({ untilAt: instant, back: maybe(anyObject) })),
+  names: list(
     object({
       name: text,
       ready: CappedCount,
@@ -659,8 +661,8 @@ export const WorkerLine = object({
   running: integer,
   /** At most 50. */
   jobs: list(text),
-  /** The duties that it did last. */
-  duties: list(text),
+  /** The upkeep tasks that it did last. */
+  upkeepTasks: list(text),
   /** Its latest minute; null: not measured. */
   rssBytes: maybe(number),
   loopDelayMs: maybe(number),
@@ -686,14 +688,14 @@ export const LostWorkerLine = object({
 export type LostWorkerLine = Infer<typeof LostWorkerLine>;
 
 /** A task that one worker does for all, and who did it last. There is no leader: the next to ask does it next. */
-export const DutyLine = object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant });
-export type DutyLine = Infer<typeof DutyLine>;
+export const UpkeepTaskLine = object({ name: text, by: maybe(text), doneAt: instant, nextAt: instant });
+export type UpkeepTaskLine = Infer<typeof UpkeepTaskLine>;
 
 export const WorkerList = object({
   workers: list(WorkerLine),
   /** Latest first, at most 20. */
   lost: list(LostWorkerLine),
-  duties: list(DutyLine),
+  upkeepTasks: list(UpkeepTaskLine),
 });
 export type WorkerList = Infer<typeof WorkerList>;
 
@@ -914,7 +916,7 @@ export type ScheduleRuns = Infer<typeof ScheduleRuns>;
 export const ScheduleRunLine = object({
   /** Its slot; of a run by hand: when somebody asked for it. */
   at: instant,
-  by: oneOf("slot", "backfill", "hand"),
+  by: oneOf("occurrence", "backfill", "hand"),
   jobId: text,
   /** Null, with all that follows: the job is not kept any more. */
   state: maybe(state),
@@ -936,8 +938,8 @@ export const ScheduleHistory = object({
 export type ScheduleHistory = Infer<typeof ScheduleHistory>;
 
 /** The kinds whose attempts take longest, slowest first; at most 8. */
-export const SlowKinds = object({ kinds: list(object({ name: text, p95Ms: number, count: integer })) });
-export type SlowKinds = Infer<typeof SlowKinds>;
+export const SlowNames = object({ names: list(object({ name: text, p95Ms: number, count: integer })) });
+export type SlowNames = Infer<typeof SlowNames>;
 
 /** Jobs that run much longer than others of their kind. */
 export const StuckList = object({
@@ -986,19 +988,19 @@ export const RunFile = described("The history of a run for `holdfast check run.j
 export const InputCheck = object({ checked: flag, issues: list(object({ path: text, message: text })) });
 export type InputCheck = Infer<typeof InputCheck>;
 
-export const FlowNode = object({
+export const WorkflowNode = object({
   id: text,
   label: text,
   kind: oneOf("job", ...stepKinds),
   /** Null: a job that is not kept any more, or that this person may not view. */
-  state: maybe(flowState),
+  state: maybe(workflowState),
   jobId: maybe(text),
   /** The step that it stands for; null: a job. */
   seq: maybe(integer),
 });
-export type FlowNode = Infer<typeof FlowNode>;
+export type WorkflowNode = Infer<typeof WorkflowNode>;
 
-export const FlowStep = object({
+export const WorkflowStep = object({
   /** Its number: steps are in the order of it. */
   seq: integer,
   name: text,
@@ -1021,9 +1023,9 @@ export const FlowStep = object({
   /** The job that a `call` waits for. */
   jobId: maybe(text),
 });
-export type FlowStep = Infer<typeof FlowStep>;
+export type WorkflowStep = Infer<typeof WorkflowStep>;
 
-export const FlowHistory = object({
+export const WorkflowHistory = object({
   /** Attempts of the job: those that failed, and the latest. Null: not known. */
   attempts: list(
     object({
@@ -1041,7 +1043,7 @@ export const FlowHistory = object({
   /** Hand it back as `before` for the steps before these; null: there are none. */
   earlier: maybe(integer),
   /** In the order in which they were asked for: one page, the newest first of all. */
-  steps: list(FlowStep),
+  steps: list(WorkflowStep),
   /** What the run took in these steps, and what it waits for. */
   signals: list(
     object({
@@ -1071,13 +1073,13 @@ export const FlowHistory = object({
   ),
   /** The newest 1,000 steps, children and dependencies, for drawing; the job itself is among the nodes. */
   graph: object({
-    nodes: list(FlowNode),
+    nodes: list(WorkflowNode),
     edges: list(object({ from: text, to: text })),
     /** There are more steps than are drawn. */
     cut: flag,
   }),
 });
-export type FlowHistory = Infer<typeof FlowHistory>;
+export type WorkflowHistory = Infer<typeof WorkflowHistory>;
 
 /** Runs, newest first: jobs that remember steps, and how far each is. */
 export const RunList = object({
@@ -1091,7 +1093,7 @@ export const RunList = object({
       paused: flag,
       createdAt: instant,
       endedAt: maybe(instant),
-      errorGroup: maybe(text),
+      failureGroup: maybe(text),
       /** Steps that are known so far, and those of them that are over. */
       known: integer,
       done: integer,
@@ -1145,7 +1147,7 @@ export type LaneList = Infer<typeof LaneList>;
 export const ThrottledLanes = object({ lanes: list(LaneLine) });
 
 /** A temporary limit. */
-export const OverrideLine = object({
+export const TemporaryLimitLine = object({
   kind: oneOf("queue", "lane", "budget"),
   /** Of the queue or the budget; of a lane its queue. */
   name: text,
@@ -1155,10 +1157,10 @@ export const OverrideLine = object({
   /** What it goes back to; null: it was not there. */
   back: maybe(anyObject),
 });
-export type OverrideLine = Infer<typeof OverrideLine>;
+export type TemporaryLimitLine = Infer<typeof TemporaryLimitLine>;
 
-export const OverrideList = object({
-  overrides: list(OverrideLine),
+export const TemporaryLimitList = object({
+  temporaryLimits: list(TemporaryLimitLine),
 });
 
 /** How far limits over the cluster are used: now, and at the end of each of the last minutes (null: not measured). */

@@ -13,9 +13,9 @@ import type { Holdfast } from "../../index.ts";
 import { operatorOf, withoutSecrets } from "../../operate/index.ts";
 
 const trustMs = 5_000;
-/** Of each kind: a page says "1,000+" where the command line counts on. */
+/** Of each name: a page says "1,000+" where the command line counts on. */
 const mostCounted = 1_000;
-/** A thousand unserved kinds are no sentence. */
+/** A thousand unserved names are no sentence. */
 const mostSaid = 600;
 
 export class Doctor {
@@ -44,10 +44,10 @@ export class Doctor {
 
 async function look(hf: Holdfast): Promise<DoctorReport> {
   const { store, settings, env } = operatorOf(hf);
-  const [found, schema, duties, queues] = await Promise.all([
+  const [found, schema, upkeepTasks, queues] = await Promise.all([
     findings(hf, mostCounted),
     store.schemaState(),
-    store.upkeep.duties(),
+    store.upkeep.tasks(),
     store.insight.queueRows(),
   ]);
   const at = env.clock.now();
@@ -58,7 +58,7 @@ async function look(hf: Holdfast): Promise<DoctorReport> {
     drift: "unasked",
     movedTo: schema.movedTo === null ? null : withoutSecrets(schema.movedTo),
   });
-  const prune = duties.find(({ name }) => name === "prune");
+  const prune = upkeepTasks.find(({ name }) => name === "prune");
   const { oldestTransactionMs, oldestTransaction, xminAge } = found.inspection ?? {};
   return {
     at,

@@ -1,8 +1,8 @@
 /** Lanes, budgets, breakers and temporary limits in the contract's JSON. */
-import type { BreakerState, Holdfast, LaneState, Override } from "../../index.ts";
-import type { CappedCount, LineTally } from "../../operate/browse.ts";
+import type { BreakerState, Holdfast, LaneState, TemporaryLimit } from "../../index.ts";
+import type { CappedCount, JobTypeTally } from "../../operate/browse.ts";
 import type { Operator } from "../../operate/index.ts";
-import type { BreakerLine, BudgetLine, LaneLine, LimitUse, OverrideLine } from "./contract.ts";
+import type { BreakerLine, BudgetLine, LaneLine, LimitUse, TemporaryLimitLine } from "./contract.ts";
 import { ms } from "./shapes.ts";
 
 const minuteMs = 60_000;
@@ -17,7 +17,14 @@ export function laneLine({ key, waiting, pausedAt: _, rateOpensAt, ...lane }: La
   };
 }
 
-export function overrideLine({ kind, name, key, setAt, untilAt, back }: Override): OverrideLine {
+export function temporaryLimitLine({
+  kind,
+  name,
+  key,
+  setAt,
+  untilAt,
+  back,
+}: TemporaryLimit): TemporaryLimitLine {
   return { kind, name, lane: key, setAt: setAt.getTime(), untilAt: untilAt.getTime(), back };
 }
 
@@ -31,7 +38,7 @@ export async function readUse(hf: Holdfast, { store, env }: Operator, minutes: n
   ]);
   // Only queues with limits: the screen shows no others.
   const limited = queues.map(({ name }) => name);
-  const lines = limited.length === 0 ? [] : (await store.insight.lines({ queues: limited })).lines;
+  const jobTypes = limited.length === 0 ? [] : (await store.insight.jobTypes({ queues: limited })).jobTypes;
   const then = (source: string, name: string): (number | null)[] => {
     const points = known.find((one) => one.source === source && one.name === name)?.points ?? [];
     const byAt = new Map(points.map((point) => [point.at.getTime(), point.value]));
@@ -42,7 +49,7 @@ export async function readUse(hf: Holdfast, { store, env }: Operator, minutes: n
     at,
     queues: queues.map((queue) => ({
       ...queue,
-      waiting: readyOf(lines.filter((line) => line.queue === queue.name)),
+      waiting: readyOf(jobTypes.filter((jobType) => jobType.queue === queue.name)),
       runningThen: then(`queue:${queue.name}`, "running"),
       startedThen: then(`queue:${queue.name}`, "started"),
     })),
@@ -53,23 +60,23 @@ export async function readUse(hf: Holdfast, { store, env }: Operator, minutes: n
 }
 
 export async function readBudgets(hf: Holdfast, { store, env }: Operator): Promise<readonly BudgetLine[]> {
-  const [all, kinds] = await Promise.all([hf.budgets.list(), store.kinds.list()]);
+  const [all, definitions] = await Promise.all([hf.budgets.list(), store.definitions.list()]);
   const at = env.clock.now();
   const takers = new Map<string, string>();
-  for (const [kind, { budget }] of kinds) if (budget) takers.set(kind, budget.name);
+  for (const [name, { budget }] of definitions) if (budget) takers.set(name, budget.name);
   const names = [...takers.keys()];
-  const lines = names.length === 0 ? [] : (await store.insight.lines({ names })).lines;
+  const jobTypes = names.length === 0 ? [] : (await store.insight.jobTypes({ names })).jobTypes;
   return all.map(({ per, ...budget }) => ({
     ...budget,
     perMs: per,
     at,
     waiting: [...takers.values()].includes(budget.name)
-      ? readyOf(lines.filter(({ name }) => takers.get(name) === budget.name))
+      ? readyOf(jobTypes.filter(({ name }) => takers.get(name) === budget.name))
       : null,
   }));
 }
 
-function readyOf(lines: readonly LineTally[]): CappedCount {
+function readyOf(lines: readonly JobTypeTally[]): CappedCount {
   return lines.reduce<CappedCount>(
     (sum, { ready }) => ({ count: sum.count + ready.count, more: sum.more || ready.more }),
     { count: 0, more: false },

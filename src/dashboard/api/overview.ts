@@ -4,7 +4,7 @@
  * Pure except for `readOverview`, which makes seven bounded reads, and two more now and then (pace.ts). What is not known is null,
  * never 0. Not here: the sentence about it (verdict.ts).
  */
-import type { CappedCount, LineTally } from "../../operate/browse.ts";
+import type { CappedCount, JobTypeTally } from "../../operate/browse.ts";
 import type { Overview, QueueLine } from "./contract.ts";
 import { type Pace, type PaceReader, UNKNOWN_PACE } from "./pace.ts";
 import { verdict } from "./verdict.ts";
@@ -19,11 +19,11 @@ const MOST_SLOTS = 1_024;
 
 export interface Cluster {
   readonly now: number;
-  readonly lines: readonly LineTally[];
+  readonly jobTypes: readonly JobTypeTally[];
   readonly rows: Awaited<ReturnType<Store["insight"]["queueRows"]>>;
   readonly workers: readonly WorkerState[];
   readonly holds: readonly Hold[];
-  /** Breakers of queues and kinds that are not closed. */
+  /** Breakers of queues and names that are not closed. */
   readonly broken: readonly BreakerState[];
   /** Of queues with limits over the cluster. */
   readonly use: readonly QueueUse[];
@@ -32,8 +32,8 @@ export interface Cluster {
 /** Of everything, or of one queue alone: what is counted then is that queue's, and of the rest nothing is known. */
 export async function readCluster(store: Store, queue?: string): Promise<Cluster> {
   const queues = queue === undefined ? undefined : [queue];
-  const [{ now, lines }, rows, workers, holds] = await Promise.all([
-    store.insight.lines(queues === undefined ? {} : { queues }),
+  const [{ now, jobTypes }, rows, workers, holds] = await Promise.all([
+    store.insight.jobTypes(queues === undefined ? {} : { queues }),
     store.insight.queueRows(queues),
     store.workers.list(),
     store.holds.list(),
@@ -41,14 +41,22 @@ export async function readCluster(store: Store, queue?: string): Promise<Cluster
   // Those of keys are not asked for: there may be any number.
   const keys = [
     ...rows.map(({ name }) => `queue:${name}`),
-    ...new Set(lines.filter(({ ready }) => ready.count > 0).map(({ name }) => `kind:${name}`)),
+    ...new Set(jobTypes.filter(({ ready }) => ready.count > 0).map(({ name }) => `name:${name}`)),
   ];
   const limited = rows.some(({ settings: { concurrency, rate } }) => concurrency !== null || rate !== null);
   const [known, use] = await Promise.all([
     keys.length === 0 ? [] : store.breakers.list(keys),
     limited ? store.queues.use() : [],
   ]);
-  return { now, lines, rows, workers, holds, broken: known.filter(({ state }) => state !== "closed"), use };
+  return {
+    now,
+    jobTypes,
+    rows,
+    workers,
+    holds,
+    broken: known.filter(({ state }) => state !== "closed"),
+    use,
+  };
 }
 
 export async function readOverview(store: Store, pace: Pick<PaceReader, "read">): Promise<Overview> {
@@ -103,13 +111,13 @@ function overview(
 }
 
 export function queueLines(cluster: Cluster): QueueLine[] {
-  const { lines, rows, workers, holds, broken, now } = cluster;
+  const { jobTypes, rows, workers, holds, broken, now } = cluster;
   const uses = new Map(cluster.use.map((one) => [one.name, one]));
-  const byName = new Map<string, LineTally[]>();
-  for (const line of lines) {
-    const known = byName.get(line.queue);
-    if (known === undefined) byName.set(line.queue, [line]);
-    else known.push(line);
+  const byName = new Map<string, JobTypeTally[]>();
+  for (const jobType of jobTypes) {
+    const known = byName.get(jobType.queue);
+    if (known === undefined) byName.set(jobType.queue, [jobType]);
+    else known.push(jobType);
   }
   const settings = new Map(rows.map((row) => [row.name, row]));
   const names = new Set([...byName.keys(), ...settings.keys()]);
@@ -131,7 +139,7 @@ export function queueLines(cluster: Cluster): QueueLine[] {
         .filter(
           (key) =>
             key === `queue:${name}` ||
-            own.some((line) => line.ready.count > 0 && key === `kind:${line.name}`),
+            own.some((jobType) => jobType.ready.count > 0 && key === `name:${jobType.name}`),
         ),
       ready: own.map(({ ready }) => ready).reduce(plus, zero),
       scheduled: own.map(({ scheduled }) => scheduled).reduce(plus, zero),
@@ -144,8 +152,8 @@ export function queueLines(cluster: Cluster): QueueLine[] {
       quiet: ours.length - here.length,
       oldestMs: oldest.length === 0 ? null : Math.max(0, now - Math.min(...oldest)),
       unserved: own
-        .filter(({ ready, name: kind }) => ready.count > 0 && !served(here, kind))
-        .map((line) => line.name),
+        .filter(({ ready, name }) => ready.count > 0 && !served(here, name))
+        .map((jobType) => jobType.name),
     };
   });
 }
@@ -155,8 +163,8 @@ function rateUse(use: QueueUse | undefined): QueueLine["rate"] {
   return { ...use.rate, used: use.started ?? 0 };
 }
 
-export function served(workers: readonly WorkerState[], kind: string): boolean {
-  return workers.some((worker) => takesJobs(worker) && worker.names.includes(kind));
+export function served(workers: readonly WorkerState[], name: string): boolean {
+  return workers.some((worker) => takesJobs(worker) && worker.names.includes(name));
 }
 
 function covers(hold: Hold, queue: string): boolean {

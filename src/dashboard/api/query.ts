@@ -154,14 +154,14 @@ export function insightFilter(filter: FilterJson): InsightFilter {
     trace,
     since,
     until,
-    errorGroup,
+    failureGroup,
     retrying,
     search,
   } = filter;
   for (const one of state ?? [])
     if (!JOB_STATES.includes(one)) throw bad("state", `must be one of ${JOB_STATES.join(", ")}.`);
-  if (errorGroup !== undefined && !/^[0-9a-f]{16}$/.test(errorGroup))
-    throw bad("errorGroup", "must be a `group` of /errors.");
+  if (failureGroup !== undefined && !/^[0-9a-f]{16}$/.test(failureGroup))
+    throw bad("failureGroup", "must be a `group` of /errors.");
   return defined({
     ids: ids?.map((id) => id.toLowerCase()).filter(isId),
     states: state,
@@ -174,7 +174,7 @@ export function insightFilter(filter: FilterJson): InsightFilter {
     trace: trace === undefined ? undefined : checkTrace(trace),
     since,
     until,
-    errorGroup,
+    failureGroup,
     retrying: retrying === true ? true : undefined,
     search: search === undefined || search === "" ? undefined : checkText(search, "search", 4_096),
     ...wordFilter(filter),

@@ -1,5 +1,5 @@
 /**
- * One queue: kinds, workers, lanes, settings with where they come from, and why nothing runs.
+ * One queue: names, workers, lanes, settings with where they come from, and why nothing runs.
  *
  * The reasons are those of `hf.jobs.why` (operate/obstacles.ts), all that hold and not the first alone. Pure except for `readQueue`,
  * whose reads are bounded: it costs the same beside a million jobs.
@@ -25,9 +25,9 @@ import type { LaneState } from "../../index.ts";
 import {
   type BudgetRow,
   isQuiet,
-  type KindInfo,
+  type DefinitionInfo,
   NO_SETTINGS,
-  type OverrideRow,
+  type TemporaryLimitRow,
   type Store,
 } from "../../operate/index.ts";
 
@@ -36,11 +36,11 @@ const mostLanes = 10;
 
 /** What is known of the queue beside the cluster. */
 export interface QueueFacts {
-  readonly kinds: ReadonlyMap<string, KindInfo>;
+  readonly definitions: ReadonlyMap<string, DefinitionInfo>;
   readonly budgets: readonly BudgetRow[];
   /** Those with most jobs. */
   readonly lanes: readonly LaneState[];
-  readonly overrides: readonly OverrideRow[];
+  readonly temporaryLimits: readonly TemporaryLimitRow[];
   /** When the next job is due that is not; null: none is. */
   readonly nextAt: number | null;
 }
@@ -49,8 +49,8 @@ export async function readQueue(store: Store, name: string): Promise<QueueDetail
   const cluster = await readCluster(store, name);
   const line = queueLines(cluster).find((queue) => queue.name === name);
   if (line === undefined) return null;
-  const [kinds, budgets, lanes, overrides, due] = await Promise.all([
-    store.kinds.list(),
+  const [definitions, budgets, lanes, temporaryLimits, due] = await Promise.all([
+    store.definitions.list(),
     store.budgets.list(),
     store.lanes.top(name, mostLanes),
     store.temporaryLimits.list({ due: false }),
@@ -58,7 +58,7 @@ export async function readQueue(store: Store, name: string): Promise<QueueDetail
       ? null
       : store.insight.browse({ queues: [name] }, { limit: 1, cursor: null, order: "due" }),
   ]);
-  return queueDetail(cluster, line, { kinds, budgets, lanes, overrides, nextAt: nextIn(due) });
+  return queueDetail(cluster, line, { definitions, budgets, lanes, temporaryLimits, nextAt: nextIn(due) });
 }
 
 function nextIn(page: InsightPage | null): number | null {
@@ -67,25 +67,26 @@ function nextIn(page: InsightPage | null): number | null {
 
 function queueDetail(cluster: Cluster, line: QueueLine, facts: QueueFacts): QueueDetail {
   const { name } = line;
-  const own = cluster.lines.filter(({ queue }) => queue === name);
+  const own = cluster.jobTypes.filter(({ queue }) => queue === name);
   const here = cluster.workers.filter(
     (worker) => worker.kind === "worker" && Object.hasOwn(worker.queues, name),
   );
   const settings = cluster.rows.find((row) => row.name === name)?.settings ?? NO_SETTINGS;
   const standstill = obstacles(cluster, line, facts);
-  const override = facts.overrides.find((one) => one.kind === "queue" && one.name === name);
+  const temporaryLimit = facts.temporaryLimits.find((one) => one.kind === "queue" && one.name === name);
   return {
     ...line,
     settings,
-    override: override === undefined ? null : { untilAt: override.untilAt, back: override.back },
-    kinds: own.map((kind) => ({
-      name: kind.name,
-      ready: kind.ready,
-      scheduled: kind.scheduled,
-      waiting: kind.waiting,
-      running: kind.running,
-      oldestMs: kind.oldestAt === null ? null : Math.max(0, cluster.now - kind.oldestAt),
-      served: served(here, kind.name),
+    temporaryLimit:
+      temporaryLimit === undefined ? null : { untilAt: temporaryLimit.untilAt, back: temporaryLimit.back },
+    names: own.map((jobType) => ({
+      name: jobType.name,
+      ready: jobType.ready,
+      scheduled: jobType.scheduled,
+      waiting: jobType.waiting,
+      running: jobType.running,
+      oldestMs: jobType.oldestAt === null ? null : Math.max(0, cluster.now - jobType.oldestAt),
+      served: served(here, jobType.name),
     })),
     workersHere: here.map((worker) => ({
       id: worker.id,
@@ -115,10 +116,10 @@ function obstacles(cluster: Cluster, line: QueueLine, facts: QueueFacts): Stands
   const { now } = cluster;
   const row = cluster.rows.find((one) => one.name === name);
   const use = cluster.use.find((one) => one.name === name);
-  const ready = cluster.lines.filter((one) => one.queue === name && one.ready.count > 0);
+  const ready = cluster.jobTypes.filter((one) => one.queue === name && one.ready.count > 0);
   const names = ready.map((one) => one.name);
   const budgets = new Map(
-    names.flatMap((kind) => facts.kinds.get(kind)?.budget ?? []).map((one) => [one.name, one]),
+    names.flatMap((name) => facts.definitions.get(name)?.budget ?? []).map((one) => [one.name, one]),
   );
   const found: (Standstill | null)[] = [
     paused(name, row),

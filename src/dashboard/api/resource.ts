@@ -24,7 +24,7 @@ export interface Resource {
     | "cluster"
     | "job"
     | "jobs"
-    | "kind"
+    | "definition"
     | "queue"
     | "lane"
     | "schedule"

@@ -7,7 +7,13 @@ import {
   type ScheduleState,
   UsageError,
 } from "../../index.ts";
-import { localSlots, type Operator, passedCron, type Store, timingInWords } from "../../operate/index.ts";
+import {
+  localOccurrences,
+  type Operator,
+  passedCron,
+  type Store,
+  timingInWords,
+} from "../../operate/index.ts";
 import type { ScheduleLine, ScheduleRunLine, TimingPreview } from "./contract.ts";
 import { ms } from "./shapes.ts";
 
@@ -29,13 +35,13 @@ export async function previewTiming(
 ): Promise<TimingPreview> {
   try {
     const draft = defineSchedule({ name: "draft", job: "draft", input: null, ...timing });
-    const slots = (await hf.schedules.preview(draft, n)).map((at) => at.getTime());
+    const occurrences = (await hf.schedules.preview(draft, n)).map((at) => at.getTime());
     const { cron, timezone } = draft.timing;
-    if (slots.length === 0) throw passedCron(cron);
+    if (occurrences.length === 0) throw passedCron(cron);
     return {
       words: timingInWords(draft.timing),
       error: null,
-      runs: localSlots(slots, timezone ?? "UTC", operator.env.clock.now()),
+      runs: localOccurrences(occurrences, timezone ?? "UTC", operator.env.clock.now()),
     };
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;

@@ -82,7 +82,7 @@ export function holdLine({ name, queues, reason, setAt }: Hold): HoldLine {
 
 export function workerLine(
   worker: WorkerState,
-  more: Pick<WorkerLine, "duties" | "rssBytes" | "loopDelayMs" | "runs" | "failed">,
+  more: Pick<WorkerLine, "upkeepTasks" | "rssBytes" | "loopDelayMs" | "runs" | "failed">,
 ): WorkerLine {
   const { startedAt, beatAt, leaseUntil, quietAt, jobs, ...rest } = worker;
   return {

@@ -15,7 +15,7 @@ export interface OrderedStep {
   readonly name: string;
   readonly kind: string;
   readonly given: number;
-  readonly place: number | null;
+  readonly givenOrder: number | null;
 }
 
 /** From what was given when it was asked for, up to what had been given with it; without an end where nothing was asked for after it. */
@@ -87,13 +87,13 @@ function burstsOf(steps: readonly OrderedStep[]): Burst[] {
 function spansOf(steps: readonly OrderedStep[]): Span[] {
   const to = steps.map(() => Infinity);
   const placed = [...steps.keys()]
-    .filter((i) => steps[i]?.place !== null)
-    .sort((a, b) => (steps[a]?.place ?? 0) - (steps[b]?.place ?? 0));
+    .filter((i) => steps[i]?.givenOrder !== null)
+    .sort((a, b) => (steps[a]?.givenOrder ?? 0) - (steps[b]?.givenOrder ?? 0));
   const alone: number[] = [];
   let count = 0;
   let nextPlaced = 0;
   let nextAlone = 0;
-  for (const [i, { given, place }] of steps.entries()) {
+  for (const [i, { given, givenOrder }] of steps.entries()) {
     if (i === 0) count = given;
     while (count < given) {
       const next = placed[nextPlaced];
@@ -105,7 +105,7 @@ function spansOf(steps: readonly OrderedStep[]): Span[] {
         nextAlone += 1;
       } else count = given;
     }
-    if (place === null) alone.push(i);
+    if (givenOrder === null) alone.push(i);
   }
   return steps.map(({ given }, i) => ({ from: given, to: to[i] as number }));
 }

@@ -1,12 +1,12 @@
 /**
- * Jobs that run much longer than others of their kind, and the kinds that take longest: what an operator wants to look at
+ * Jobs that run much longer than others of their kind, and the names that take longest: what an operator wants to look at
  * first when nothing has failed.
  *
- * Bounded: kinds with something running are few, their roll-ups are minutes that are already counted, and at most 100 running
+ * Bounded: names with something running are few, their roll-ups are minutes that are already counted, and at most 100 running
  * jobs of each suspicious kind are looked at. A kind of which too little is known is not judged.
  */
 import type { Insight } from "../../operate/browse.ts";
-import type { SlowKinds, StuckList } from "./contract.ts";
+import type { SlowNames, StuckList } from "./contract.ts";
 
 /** How long attempts of a kind took lately. */
 export interface Usual {
@@ -21,31 +21,34 @@ export const FEWEST_ATTEMPTS = 20;
 /** What is over in a second is never stuck. */
 const shortestMs = 1_000;
 const mostJobs = 20;
-const mostKinds = 20;
+const mostDefinitions = 20;
 
 const mostSlow = 8;
 const mostNames = 200;
 
-/** The kinds whose attempts took longest in the last day: of those that there are jobs of now, and all that workers know. */
+/** The names whose attempts took longest in the last day: of those that there are jobs of now, and all that workers know. */
 export async function readSlow(deps: {
-  readonly insight: Pick<Insight, "lineNames">;
-  readonly kinds: () => Promise<ReadonlyMap<string, unknown>>;
+  readonly insight: Pick<Insight, "jobTypeNames">;
+  readonly definitions: () => Promise<ReadonlyMap<string, unknown>>;
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
-}): Promise<SlowKinds> {
-  const [lines, kinds] = await Promise.all([deps.insight.lineNames(), deps.kinds()]);
+}): Promise<SlowNames> {
+  const [jobTypes, definitions] = await Promise.all([deps.insight.jobTypeNames(), deps.definitions()]);
   // Busy ones first: an idle system has none, and its day is worth telling all the same.
-  const names = [...new Set([...lines.map(({ name }) => name), ...kinds.keys()])].slice(0, mostNames);
+  const names = [...new Set([...jobTypes.map(({ name }) => name), ...definitions.keys()])].slice(
+    0,
+    mostNames,
+  );
   const usual = names.length === 0 ? new Map<string, Usual>() : await deps.usual(names);
   const known = [...usual].map(([name, { count, p95Ms }]) => ({ name, p95Ms, count }));
-  return { kinds: known.sort((a, b) => b.p95Ms - a.p95Ms).slice(0, mostSlow) };
+  return { names: known.sort((a, b) => b.p95Ms - a.p95Ms).slice(0, mostSlow) };
 }
 
 export async function readStuck(deps: {
   readonly insight: Pick<Insight, "running" | "browse">;
   readonly usual: (names: readonly string[]) => Promise<ReadonlyMap<string, Usual>>;
 }): Promise<StuckList> {
-  const { lines, now } = await deps.insight.running();
-  const running = lines.filter(({ longestSince }) => longestSince !== null);
+  const { jobTypes, now } = await deps.insight.running();
+  const running = jobTypes.filter(({ longestSince }) => longestSince !== null);
   const names = [...new Set(running.map(({ name }) => name))].slice(0, mostNames);
   if (names.length === 0) return { jobs: [] };
   const usual = await deps.usual(names);
@@ -60,7 +63,7 @@ export async function readStuck(deps: {
       const limit = limitOf(name);
       return limit !== null && longestSince !== null && now - longestSince > limit;
     })
-    .slice(0, mostKinds);
+    .slice(0, mostDefinitions);
   const jobs: StuckList["jobs"][number][] = [];
   for (const { name, queue } of suspicious) {
     const page = await deps.insight.browse(

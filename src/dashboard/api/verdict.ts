@@ -61,11 +61,11 @@ function unserved({ queues }: Standing): Overview["verdict"] | null {
       queueLink(first.name),
       ` are quiet, and jobs wait${rest}`,
     );
-  const kinds = first.unserved.slice(0, mostNamed).join(", ");
+  const names = first.unserved.slice(0, mostNamed).join(", ");
   return say(
     "bad",
     link("No worker", "/workers"),
-    ` serves ${kinds}${more(first.unserved.length - mostNamed)} in queue `,
+    ` serves ${names}${more(first.unserved.length - mostNamed)} in queue `,
     queueLink(first.name),
     rest,
   );

@@ -1,12 +1,12 @@
 /**
  * Reads end in time: whoever waits for a page is answered within 5 seconds, also where the database hangs.
  *
- * In Postgres each statement has that deadline as well, and a few connections (storage/viewing.ts): what was given up here does
+ * In Postgres each statement has that deadline as well, and a few connections (storage/dashboard-reads.ts): what was given up here does
  * not pile up there.
  */
 import type { Clock } from "../../clock.ts";
 import { ApiError } from "../http.ts";
-import { viewing } from "../../operate/index.ts";
+import { asDashboardRead } from "../../operate/index.ts";
 
 export const READ_DEADLINE_MS = 5_000;
 
@@ -14,7 +14,7 @@ export const READ_DEADLINE_MS = 5_000;
 export async function inTime<T extends object>(clock: Clock, run: () => Promise<T> | T): Promise<T> {
   const late = Promise.withResolvers<"late">();
   const timer = clock.after(READ_DEADLINE_MS, () => late.resolve("late"), { unref: true });
-  const answer = viewing(async () => run());
+  const answer = asDashboardRead(async () => run());
   try {
     const first = await Promise.race([answer, late.promise]);
     if (first !== "late") return first;

@@ -9,16 +9,16 @@ import {
   text,
   texts,
 } from "../api/schema.ts";
-import type { ErrorGroup } from "../../operate/browse.ts";
-import { ErrorGroupDetail, ErrorGroups, FailuresBy, type Permission } from "../api/contract.ts";
+import type { FailureGroup } from "../../operate/browse.ts";
+import { FailureGroupDetail, FailureGroups, FailuresBy, type Permission } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
 import { insightFilter } from "../api/query.ts";
 import { resource } from "../api/resource.ts";
 import { change, nameOf, type Route, type RouteContext, route, WHILE } from "./route.ts";
 import { about } from "./targets.ts";
-import { checkBy, checkTriageState, isGroup } from "../../operate/index.ts";
+import { checkBy, checkFailureGroupState, isGroup } from "../../operate/index.ts";
 
-const permission: Permission = "errors:triage";
+const permission: Permission = "errors:decide";
 const NOTE = object({}, { note: maybe(text), link: maybe(text) });
 type Note = Infer<typeof NOTE>;
 const missing = "There is no such failure group, or it was pruned.";
@@ -27,18 +27,18 @@ export const errorsRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/errors",
-    id: "errorGroups",
+    id: "failureGroups",
     summary:
       "Failure groups, regressed and open ones first: jobs among the newest 50,000 that ended unsuccessfully, and counts of the workers.",
     permission: "view",
     about: about.errorsOfQuery,
     query: object({}, { queue: texts, name: texts, state: texts }),
-    answer: ErrorGroups,
+    answer: FailureGroups,
     run: async (context) => {
       const { state, ...where } = context.query;
-      const states = state?.map(checkTriageState);
+      const states = state?.map(checkFailureGroupState);
       const { queues, names } = insightFilter(where);
-      const found = await context.insight.errorGroups({
+      const found = await context.insight.failureGroups({
         ...(queues === undefined ? {} : { queues }),
         ...(names === undefined ? {} : { names }),
         ...(states === undefined ? {} : { states }),
@@ -66,14 +66,14 @@ export const errorsRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/errors/:group",
-    id: "errorGroup",
+    id: "failureGroup",
     summary: "One failure group: counts by the hour, queues, versions.",
     permission: "view",
     about: about.error,
-    answer: ErrorGroupDetail,
+    answer: FailureGroupDetail,
     run: async (context) => {
       const group = context.path["group"] ?? "";
-      const found = isGroup(group) ? await context.insight.errorGroup(group) : null;
+      const found = isGroup(group) ? await context.insight.failureGroup(group) : null;
       if (found === null) throw new ApiError("NOT_FOUND", missing);
       return (await shownTo(context))(found);
     },
@@ -146,14 +146,14 @@ function noteOf({ note, link }: Note): Note {
   return { ...(note === undefined ? {} : { note }), ...(link === undefined ? {} : { link }) };
 }
 
-/** Whether the causes of these kinds may be viewed in all queues. */
+/** Whether the causes of these asked may be viewed in all queues. */
 function mayAnywhere({ may }: RouteContext, names: readonly string[] | undefined): Promise<boolean> {
-  const kinds = names === undefined || names.length === 0 ? [null] : names;
-  return may("view", () => kinds.map((name) => resource("error", null, { name })));
+  const asked = names === undefined || names.length === 0 ? [null] : names;
+  return may("view", () => asked.map((name) => resource("error", null, { name })));
 }
 
 /** What an error says may have been in a payload. */
-async function shownTo({ may, redactor }: RouteContext): Promise<<T extends ErrorGroup>(group: T) => T> {
+async function shownTo({ may, redactor }: RouteContext): Promise<<T extends FailureGroup>(group: T) => T> {
   const mayPayload = await may("view:payload");
   return (group) => ({ ...group, message: mayPayload ? redactor.text(group.message) : null });
 }

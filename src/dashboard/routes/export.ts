@@ -97,7 +97,7 @@ const columns = [
   "startedAt",
   "endedAt",
   "error",
-  "errorGroup",
+  "failureGroup",
   "inputBytes",
   "input",
 ] as const;

@@ -11,7 +11,7 @@ import {
   Load,
   QueueTrends,
   Series,
-  SlowKinds,
+  SlowNames,
   StuckList,
 } from "../api/contract.ts";
 import { readSlow, readStuck } from "../api/stuck.ts";
@@ -107,13 +107,17 @@ export const insightRoutes: readonly Route[] = [
   route({
     method: "GET",
     path: "/slowest",
-    id: "slowKinds",
+    id: "slowNames",
     summary: "The job names with the longest attempts of the last 24 hours (95th percentile).",
     permission: "view",
     about: about.cluster,
-    answer: SlowKinds,
+    answer: SlowNames,
     run: ({ insight, store, hf }) =>
-      readSlow({ insight, kinds: () => store.kinds.list(), usual: (names) => usualOf(hf, names) }),
+      readSlow({
+        insight,
+        definitions: () => store.definitions.list(),
+        usual: (names) => usualOf(hf, names),
+      }),
   }),
   route({
     method: "GET",

@@ -301,7 +301,7 @@ export const jobsRoutes: readonly Route[] = [
     id: "signal",
     summary:
       "Sends a signal to the job that waits for it. The data must fit the definitions of waiting jobs, if this process has them.",
-    permission: "flows:signal",
+    permission: "workflows:signal",
     about: about.signal,
     write: true,
     body: object({ name: text }, { key: maybe(text), data: anything }),
@@ -311,11 +311,11 @@ export const jobsRoutes: readonly Route[] = [
       const { name, key = null, data = null } = context.body;
       const { jobs } = await waitingFor(context, name, key);
       // With nobody waiting it is for whoever comes: any that declares it.
-      const kinds = jobs.length === 0 ? definitions() : new Set(jobs.map((job) => job.name));
-      const known = [...kinds].flatMap((kind) => definition(kind) ?? []);
+      const names = jobs.length === 0 ? definitions() : new Set(jobs.map((job) => job.name));
+      const known = [...names].flatMap((name) => definition(name) ?? []);
       await checkDeclared(name, data, known);
       await hf.signal(name, { data, ...(key === null ? {} : { key }) });
-      await audit("flows.signal", name, "sent", { key });
+      await audit("workflows.signal", name, "sent", { key });
       return { ok: true };
     },
   }),
@@ -400,7 +400,7 @@ async function act(
   return { outcome };
 }
 
-/** What of a stored input its kind's schema refuses today. */
+/** What of a stored input its name's schema refuses today. */
 async function misfits(schema: StandardSchemaV1, input: string): Promise<InputCheck["issues"]> {
   try {
     await validate(schema, JSON.parse(input), "input", "INPUT_INVALID");

@@ -5,7 +5,7 @@ import {
   HoldList,
   LaneList,
   LimitUse,
-  OverrideList,
+  TemporaryLimitList,
   ThrottledLanes,
 } from "../api/contract.ts";
 import {
@@ -21,7 +21,14 @@ import {
   typed,
   within,
 } from "../api/schema.ts";
-import { breakerLine, byState, laneLine, overrideLine, readBudgets, readUse } from "../api/limit-lines.ts";
+import {
+  breakerLine,
+  byState,
+  laneLine,
+  temporaryLimitLine,
+  readBudgets,
+  readUse,
+} from "../api/limit-lines.ts";
 import type { LaneOptions } from "../../index.ts";
 import { holdLine } from "../api/shapes.ts";
 import { change, type Route, WHILE, whileOf, route } from "./route.ts";
@@ -155,40 +162,41 @@ export const limitsRoutes: readonly Route[] = [
   }),
   route({
     method: "GET",
-    path: "/overrides",
-    id: "listOverrides",
+    path: "/temporary-limits",
+    id: "listTemporaryLimits",
     summary: "Temporary limits, the next end first.",
     permission: "view",
     about: about.cluster,
-    answer: OverrideList,
-    run: async ({ hf }) => ({ overrides: (await hf.overrides.list()).map(overrideLine) }),
+    answer: TemporaryLimitList,
+    run: async ({ hf }) => ({ temporaryLimits: (await hf.temporaryLimits.list()).map(temporaryLimitLine) }),
   }),
   ...(["queue", "budget"] as const).map((kind) =>
     change(
       {
         method: "DELETE",
-        path: `/overrides/${kind}/:name`,
-        id: kind === "queue" ? "endQueueOverride" : "endBudgetOverride",
+        path: `/temporary-limits/${kind}/:name`,
+        id: kind === "queue" ? "endQueueTemporaryLimit" : "endBudgetTemporaryLimit",
         summary: `Ends the temporary limit of a ${kind} now.`,
         permission: kind === "queue" ? "queues:set" : "limits:set",
         about: kind === "queue" ? about.queue : about.budget,
       },
-      [`overrides.end`, "back"],
-      ({ hf }, name) => hf.overrides.end({ kind, name, key: null }),
+      [`temporary-limits.end`, "back"],
+      ({ hf }, name) => hf.temporaryLimits.end({ kind, name, key: null }),
       "There is no such temporary limit.",
     ),
   ),
   change(
     {
       method: "DELETE",
-      path: "/overrides/lane/:queue/:lane",
-      id: "endLaneOverride",
+      path: "/temporary-limits/lane/:queue/:lane",
+      id: "endLaneTemporaryLimit",
       summary: "Ends the temporary limit of a lane now.",
       permission: "limits:set",
       about: about.lane,
     },
-    ["overrides.end", "back"],
-    ({ hf, path }) => hf.overrides.end({ kind: "lane", name: path["queue"] ?? "", key: path["lane"] ?? "" }),
+    ["temporary-limits.end", "back"],
+    ({ hf, path }) =>
+      hf.temporaryLimits.end({ kind: "lane", name: path["queue"] ?? "", key: path["lane"] ?? "" }),
     "There is no such temporary limit.",
   ),
   route({

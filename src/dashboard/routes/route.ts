@@ -16,7 +16,7 @@ import type { Redactor } from "../access/redact.ts";
 import { type Resource, resource } from "../api/resource.ts";
 import type { Identity } from "../access/security.ts";
 import type { Followed, Stream } from "../live/stream.ts";
-import type { AnyJob, Holdfast, OverrideOptions } from "../../index.ts";
+import type { AnyJob, Holdfast, TemporaryLimitOptions } from "../../index.ts";
 import type { Operator, Store } from "../../operate/index.ts";
 
 /** What a route works with: its request, read by its schemas, and the dashboard around it. */
@@ -31,7 +31,7 @@ export interface RouteContext<Query = unknown, Body = unknown> {
   readonly body: Body;
   /** The same with every digit of its numbers, which are then not all numbers (values/exact-numbers.ts). */
   readonly exactBody: () => Readonly<Record<string, unknown>>;
-  /** Of a kind, where this process has it. */
+  /** Of a name, where this process has it. */
   readonly definition: (name: string) => AnyJob | null;
   /** The names of all those. */
   readonly definitions: () => ReadonlySet<string>;
@@ -160,8 +160,8 @@ export const WHILE = { for: duration, until: instant };
 /** A change, and how long it holds. */
 export function whileOf<Body extends object>(
   body: Body,
-): [change: Omit<Body, "for" | "until">, when: OverrideOptions] {
-  const { for: delay, until, ...rest } = body as Body & OverrideOptions;
+): [change: Omit<Body, "for" | "until">, when: TemporaryLimitOptions] {
+  const { for: delay, until, ...rest } = body as Body & TemporaryLimitOptions;
   const when = { ...(delay === undefined ? {} : { for: delay }), ...(until === undefined ? {} : { until }) };
   return [rest, when];
 }

@@ -5,10 +5,10 @@
  * what is shown, so that nobody can test for values that are not.
  */
 import { flag, instant, object, oneOf, text, texts, within } from "../api/schema.ts";
-import { flowOf } from "../api/flow-history.ts";
+import { workflowOf } from "../api/workflow-history.ts";
 import { isId } from "../../values/id.ts";
 import type { RunFilter, RunSummary } from "../../operate/browse.ts";
-import { Enqueued, FlowHistory, FilterJson, LogList, RunFile, RunList } from "../api/contract.ts";
+import { Enqueued, WorkflowHistory, FilterJson, LogList, RunFile, RunList } from "../api/contract.ts";
 import { ApiError, json } from "../http.ts";
 import { bad } from "../api/query.ts";
 import type { Redactor } from "../access/redact.ts";
@@ -52,7 +52,7 @@ export const runsRoutes: readonly Route[] = [
     permission: "view",
     about: about.job,
     query: object({ before: within(0, lastSeq, lastSeq), limit: within(1, mostSteps, 500) }),
-    answer: FlowHistory,
+    answer: WorkflowHistory,
     run: async (context) => {
       const { hf, store, path, redactor, insight, query } = context;
       const id = idOf(path);
@@ -62,7 +62,7 @@ export const runsRoutes: readonly Route[] = [
       const { before, limit } = query;
       // The graph shows more steps than a page has.
       const read = await historyPage(store, known, { before, limit: Math.max(limit, mostSteps) });
-      const history = flowOf(known, read, limit);
+      const history = workflowOf(known, read, limit);
       const mayPayload = await context.may("view:payload");
       const shown = (text: string | null): string | null => (mayPayload ? redactor.json(text, job, 2) : null);
       const error = (text: string | null): string | null => (mayPayload ? redactor.text(text) : null);
@@ -236,8 +236,21 @@ function redactedFile(
 }
 
 function runLine({ job, known, done, retrying, at }: RunSummary): RunList["runs"][number] {
-  const { id, name, queue, state, paused, createdAt, endedAt, errorGroup } = job;
+  const { id, name, queue, state, paused, createdAt, endedAt, failureGroup } = job;
   const step =
     at === null ? null : { name: at.name, kind: at.kind, since: at.since, until: at.until, jobId: at.child };
-  return { id, name, queue, state, paused, createdAt, endedAt, errorGroup, known, done, retrying, at: step };
+  return {
+    id,
+    name,
+    queue,
+    state,
+    paused,
+    createdAt,
+    endedAt,
+    failureGroup,
+    known,
+    done,
+    retrying,
+    at: step,
+  };
 }

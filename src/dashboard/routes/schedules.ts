@@ -12,7 +12,7 @@ import {
 } from "../api/contract.ts";
 import { duration, flag, instant, integer, object, oneOf, text, within } from "../api/schema.ts";
 import { previewTiming, readSchedules, runLine } from "../api/schedule-lines.ts";
-import { localSlots } from "../../operate/index.ts";
+import { localOccurrences } from "../../operate/index.ts";
 import { change, type Route, visible, route } from "./route.ts";
 import { about } from "./targets.ts";
 
@@ -41,10 +41,10 @@ export const schedulesRoutes: readonly Route[] = [
     answer: Preview,
     run: async ({ hf: { schedules }, operator, path, query: { n } }) => {
       const name = path["name"] ?? "";
-      const [state, slots] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
+      const [state, occurrences] = await Promise.all([schedules.get(name), schedules.preview(name, n)]);
       const zone = state === null || state.cron === null ? "UTC" : (state.timezone ?? "UTC");
-      const at = slots.map((slot) => slot.getTime());
-      return { at, runs: localSlots(at, zone, operator.env.clock.now()) };
+      const at = occurrences.map((occurrence) => occurrence.getTime());
+      return { at, runs: localOccurrences(at, zone, operator.env.clock.now()) };
     },
   }),
   route({
@@ -204,10 +204,14 @@ export const schedulesRoutes: readonly Route[] = [
     run: async ({ hf, path, body, audit }) => {
       const { dryRun = false, ...range } = body;
       const { name = "" } = path;
-      const { slots, ...rest } = await hf.schedules.backfill(name, { ...range, dryRun });
+      const { occurrences, ...rest } = await hf.schedules.backfill(name, { ...range, dryRun });
       const { from, to } = range;
-      if (!dryRun) await audit("schedules.backfill", name, `${slots.length} made`, { from, to });
-      return { ...rest, dryRun, slots: slots.map((slot) => ({ ...slot, at: slot.at.getTime() })) };
+      if (!dryRun) await audit("schedules.backfill", name, `${occurrences.length} made`, { from, to });
+      return {
+        ...rest,
+        dryRun,
+        occurrences: occurrences.map((occurrence) => ({ ...occurrence, at: occurrence.at.getTime() })),
+      };
     },
   }),
   change(

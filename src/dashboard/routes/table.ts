@@ -10,7 +10,7 @@ import { errorsRoutes } from "./errors.ts";
 import { exportRoutes } from "./export.ts";
 import { insightRoutes } from "./insight.ts";
 import { jobsRoutes } from "./jobs.ts";
-import { kindsRoutes } from "./kinds.ts";
+import { definitionsRoutes } from "./definitions.ts";
 import { limitsRoutes } from "./limits.ts";
 import { queuesRoutes } from "./queues.ts";
 import type { Route } from "./route.ts";
@@ -26,7 +26,7 @@ export const routes: readonly Route[] = [
   ...exportRoutes,
   ...bulkRoutes,
   ...jobsRoutes,
-  ...kindsRoutes,
+  ...definitionsRoutes,
   ...errorsRoutes,
   ...runsRoutes,
   ...batchesRoutes,

@@ -62,7 +62,7 @@ export const about = {
   breaker: ({ path }: RouteContext): Resource => {
     const key = path["key"] ?? "";
     const [, of, name = ""] = /^(queue|kind):([^/]*)/.exec(key) ?? [];
-    return resource("breaker", key, of === "queue" ? { queue: name } : of === "kind" ? { name } : {});
+    return resource("breaker", key, of === "queue" ? { queue: name } : of === "name" ? { name } : {});
   },
   worker: (context: RouteContext) => ofWorker(context, context.path["id"] ?? ""),
   error: (context: RouteContext) => ofError(context, context.path["group"] ?? ""),
@@ -72,9 +72,9 @@ export const about = {
     return operation === null ? resource("operation", id) : ofOperation(context, operation);
   },
   audit: ({ path }: RouteContext) => resource("audit", path["id"] ?? null),
-  kind: (context: RouteContext) => {
+  definition: (context: RouteContext) => {
     const name = context.path["name"] ?? "";
-    return resource("kind", name, { name, queue: queueOfKind(context, name) });
+    return resource("definition", name, { name, queue: queueOfName(context, name) });
   },
   /**
    * A new job: where it goes. One that may take over whichever job has its key is about every queue besides: the job with the
@@ -86,7 +86,7 @@ export const about = {
     const { name, queue } = context.body;
     const rule = context.definition(name)?.unique ?? null;
     const takesOver = rule !== null && rule.onConflict !== "keep" && rule.scope !== "queue";
-    const own = resource("job", null, { name, queue: queue ?? queueOfKind(context, name) });
+    const own = resource("job", null, { name, queue: queue ?? queueOfName(context, name) });
     return takesOver ? [own, resource("job", null, { name })] : [own];
   },
   /** Whoever waits for the signal; with nobody waiting yet it is not known where it goes. */
@@ -121,7 +121,7 @@ export function movedTo(resources: readonly Resource[], queue: string | undefine
   return distinct([...resources, ...resources.map((one) => ({ ...one, queue }))]);
 }
 
-/** Each queue and kind that the filter names, or that the jobs have whose ids it has. */
+/** Each queue and name that the filter names, or that the jobs have whose ids it has. */
 async function ofFilter({ insight }: RouteContext, filter: InsightFilter): Promise<readonly Resource[]> {
   const shown = shownFilter(filter, null);
   const places: Place[] = [];
@@ -183,7 +183,7 @@ async function ofError(
   { insight }: Pick<RouteContext, "insight">,
   group: string,
 ): Promise<readonly Resource[]> {
-  const found = isGroup(group) ? await insight.errorGroup(group) : null;
+  const found = isGroup(group) ? await insight.failureGroup(group) : null;
   if (found === null) return [resource("error", group)];
   const queues = new Set([...found.queues, ...found.places.map(({ queue }) => queue)]);
   const { name } = found;
@@ -193,7 +193,7 @@ async function ofError(
 }
 
 /** Where a job of this kind goes by itself, as far as this process knows. */
-export function queueOfKind(
+export function queueOfName(
   { operator, definition }: Pick<RouteContext, "operator" | "definition">,
   name: string,
 ): string {

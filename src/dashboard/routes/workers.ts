@@ -1,4 +1,4 @@
-/** Workers, and the kinds of jobs that they have registered. */
+/** Workers, and the names of jobs that they have registered. */
 import type { Holdfast } from "../../index.ts";
 import { WorkerList } from "../api/contract.ts";
 import { ApiError } from "../http.ts";
@@ -22,9 +22,9 @@ export const workersRoutes: readonly Route[] = [
     answer: WorkerList,
     run: async ({ store, operator, hf, insight }) => {
       const now = operator.env.clock.now();
-      const [workers, duties, lost, failures, gauges] = await Promise.all([
+      const [workers, upkeepTasks, lost, failures, gauges] = await Promise.all([
         store.workers.list(),
-        store.upkeep.duties(),
+        store.upkeep.tasks(),
         store.workers.lost(),
         insight.failuresBy("worker", now - 3_600_000),
         hf.metrics.gauges({ name: ["rss", "loopDelayMs"], since: now - 3 * 60_000 }),
@@ -43,7 +43,7 @@ export const workersRoutes: readonly Route[] = [
       return {
         workers: workers.map((worker) =>
           workerLine(worker, {
-            duties: duties.filter(({ by }) => by === worker.id).map(({ name }) => name),
+            upkeepTasks: upkeepTasks.filter(({ by }) => by === worker.id).map(({ name }) => name),
             rssBytes: latest(worker.id, "rss"),
             loopDelayMs: latest(worker.id, "loopDelayMs"),
             failed: failures.lines.find(({ value }) => value === worker.id)?.failures ?? 0,
@@ -64,7 +64,7 @@ export const workersRoutes: readonly Route[] = [
           lostAt: leaseUntil.getTime(),
           held: jobs.length,
         })),
-        duties: duties.map(({ name, by, doneAt, nextAt }) => ({
+        upkeepTasks: upkeepTasks.map(({ name, by, doneAt, nextAt }) => ({
           name,
           by,
           doneAt: doneAt.getTime(),

@@ -72,13 +72,13 @@ export function standingOf(circuit: Circuit, now: number): "closed" | "open" | "
 }
 
 /**
- * The names under which breakers are kept: of a queue, of a kind, of one key of a kind.
+ * The names under which breakers are kept: of a queue, of a name, of one key of a name.
  *
  * @example
- * breakerKey.key("fetch", "example.org"); // "kind:fetch/example.org"
+ * breakerKey.key("fetch", "example.org"); // "name:fetch/example.org"
  */
 export const breakerKey = {
   queue: (queue: string): string => `queue:${queue}`,
-  kind: (name: string): string => `kind:${name}`,
-  key: (name: string, key: string): string => `kind:${name}/${key}`,
+  name: (name: string): string => `name:${name}`,
+  key: (name: string, key: string): string => `name:${name}/${key}`,
 };

@@ -14,7 +14,7 @@ const BETWEEN_SQL = "E'\\x1e'";
 export const LONG_INPUT = 8_192;
 
 /** SQL: a value of each row of the group, as one text. */
-function sheaf(value: string): string {
+function joined(value: string): string {
   return `string_agg(${value}, ${BETWEEN_SQL})`;
 }
 
@@ -26,22 +26,22 @@ export const rest = (row: string): string => `case when ${row}.crashes > 0 or ${
     end as rest`;
 
 /**
- * The jobs that were taken, as sheaves. Where their rows of `job` are elsewhere, the inputs are null.
+ * The jobs that were taken, as answerBatches. Where their rows of `job` are elsewhere, the inputs are null.
  *
  * A full join, although a left one would give the same: it cannot be planned as a nested loop. Postgres expects ten rows here, and at
  * some states of its statistics compared each of 950 with each (37 ms a claim in place of 8; one drain in four).
  */
-export const sheaves = (
+export const answerBatches = (
   job: string,
-): string => `select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
-    ${sheaf("c.id::text")} as ids, ${sheaf("c.run_at::text")} as run_ats, ${sheaf(`replace(j.input, ${BETWEEN_SQL}, '')`)} as inputs, ${rest("c")}
+): string => `select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+    ${joined("c.id::text")} as ids, ${joined("c.run_at::text")} as run_ats, ${joined(`replace(j.input, ${BETWEEN_SQL}, '')`)} as inputs, ${rest("c")}
   from (select * from taken order by id offset 0) c
   full join (
     select * from ${job} where id = any(array(select id from taken))
       and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
     order by id offset 0
   ) j on j.id = c.id
-  group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > ${LONG_INPUT} then c.id end`;
+  group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > ${LONG_INPUT} then c.id end`;
 
 export const BOUND: ReadonlySet<StatementName> = new Set(["claimLevel", "claim"]);
 
@@ -55,20 +55,20 @@ export interface Late {
 export function unbound(answer: readonly Row[]): { readonly rows: Row[]; readonly late: Late[] } {
   const rows: Row[] = [];
   const late: Late[] = [];
-  for (const sheafOf of answer) {
-    const ids = String(sheafOf["ids"]).split(BETWEEN);
-    if (sheafOf["inputs"] === null) late.push({ ids, token: sheafOf["token"] });
-    else untie(ids, sheafOf, rows);
+  for (const batch of answer) {
+    const ids = String(batch["ids"]).split(BETWEEN);
+    if (batch["inputs"] === null) late.push({ ids, token: batch["token"] });
+    else untie(ids, batch, rows);
   }
   return { rows, late };
 }
 
 function untie(ids: readonly string[], row: Row, into: Row[]): void {
-  const { line, rank, attempt, max_attempts, token, started_at, rest } = row;
+  const { job_type, rank, attempt, max_attempts, token, started_at, rest } = row;
   const runAts = String(row["run_ats"]).split(BETWEEN);
   const inputs = String(row["inputs"]).split(BETWEEN);
   ids.forEach((id, i) => {
     const [run_at, input] = [runAts[i], inputs[i]];
-    into.push({ id, line, rank, run_at, token, attempt, started_at, input, max_attempts, rest });
+    into.push({ id, job_type, rank, run_at, token, attempt, started_at, input, max_attempts, rest });
   });
 }

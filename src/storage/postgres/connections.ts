@@ -28,7 +28,7 @@ import { PIN, pinSession } from "./search-path.ts";
 const HOT_DEADLINE_MS = 5_000;
 export const DEADLINE_MS = 30_000;
 /** For those who look: longer than that, nobody waits for a page. */
-const VIEW_DEADLINE_MS = 5_000;
+const READ_DEADLINE_MS = 5_000;
 /** After so long without an answer, a statement that has longer is asked about: the server may not have it. */
 const ASK_AFTER_MS = HOT_DEADLINE_MS;
 /** How long the server has to take the cancellation of a statement and to answer for it. */
@@ -36,7 +36,7 @@ const CANCEL_MS = 1_000;
 /** How long anything waits for a free connection of a pool. */
 const WAIT_MS = HOT_DEADLINE_MS + 2 * CANCEL_MS;
 const HOT_CONNECTIONS = 3;
-const VIEW_CONNECTIONS = 3;
+const READ_CONNECTIONS = 3;
 
 /**
  * A lock that somebody holds for long (a user's open transaction) is reported as what it is, not as a lost connection. And a
@@ -76,7 +76,7 @@ const poolOf = { general: "general", claim: "hot", settle: "hot", view: "view" }
 
 function deadlineOf(lane: Lane): number {
   if (lane === "general") return DEADLINE_MS;
-  return lane === "view" ? VIEW_DEADLINE_MS : HOT_DEADLINE_MS;
+  return lane === "view" ? READ_DEADLINE_MS : HOT_DEADLINE_MS;
 }
 
 /**
@@ -99,12 +99,12 @@ class Slots {
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#waiting.add(resolve);
-    const timer = systemClock.after(VIEW_DEADLINE_MS, () => {
+    const timer = systemClock.after(READ_DEADLINE_MS, () => {
       this.#waiting.delete(resolve);
       reject(
         new StoreError(
           "DATABASE_BUSY",
-          `Other reads of the dashboard used all its connections for ${VIEW_DEADLINE_MS} ms.`,
+          `Other reads of the dashboard used all its connections for ${READ_DEADLINE_MS} ms.`,
         ),
       );
     });
@@ -162,8 +162,8 @@ export class Connections {
     this.#hosts = hosts;
     // pg's own default is 10.
     const most =
-      hosts === null ? Math.floor(Number(pools.view.options?.["max"] ?? 10) / 2) : VIEW_CONNECTIONS;
-    this.#views = new Slots(Math.max(1, Math.min(VIEW_CONNECTIONS, most)));
+      hosts === null ? Math.floor(Number(pools.view.options?.["max"] ?? 10) / 2) : READ_CONNECTIONS;
+    this.#views = new Slots(Math.max(1, Math.min(READ_CONNECTIONS, most)));
     this.#types = types;
     this.#options = options;
     this.#makeClient = makeClient;
@@ -203,7 +203,7 @@ export class Connections {
         allowExitOnIdle: true,
       });
     return new Connections(
-      { general: pool(options.poolSize), hot: pool(HOT_CONNECTIONS), view: pool(VIEW_CONNECTIONS) },
+      { general: pool(options.poolSize), hot: pool(HOT_CONNECTIONS), view: pool(READ_CONNECTIONS) },
       hosts,
       types,
       () => new Client(config),

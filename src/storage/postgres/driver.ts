@@ -36,11 +36,11 @@ import {
   type Lane,
   type PoolUse,
   type RenewalTarget,
-  type Rider,
+  type AttachedStatement,
   type StoreCounters,
 } from "../driver.ts";
 import { pending, notMigrated, type AppliedMigration } from "../migrate.ts";
-import { laneOfRead } from "../viewing.ts";
+import { poolOfRead } from "../dashboard-reads.ts";
 import type { UserTx } from "../user-tx.ts";
 import type { Wake } from "../wake.ts";
 import { arrayBytes, arrayText, type Element } from "./arrays.ts";
@@ -162,18 +162,18 @@ export function compiled(entry: string): Compiled {
 
 /** A parameter that is named twice is sent once. */
 function number(parsed: Parsed): { text: string; parsed: Parsed } {
-  const places = new Map<string, number>();
+  const rowKeys = new Map<string, number>();
   const slots: Parsed["slots"][number][] = [];
   let text = parsed.pieces[0] ?? "";
   parsed.slots.forEach((slot, index) => {
     const key = `${slot.param}.${slot.column ?? ""}`;
-    let place = places.get(key);
-    if (place === undefined) {
+    let rowKey = rowKeys.get(key);
+    if (rowKey === undefined) {
       slots.push(slot);
-      place = slots.length;
-      places.set(key, place);
+      rowKey = slots.length;
+      rowKeys.set(key, rowKey);
     }
-    text += `$${place}${parsed.pieces[index + 1] ?? ""}`;
+    text += `$${rowKey}${parsed.pieces[index + 1] ?? ""}`;
   });
   return { text, parsed: { pieces: [], slots } };
 }
@@ -216,7 +216,7 @@ export class PostgresDriver implements Driver {
     this.clock = options.clock.system ? new ServerClock(options.clock) : options.clock;
     this.#recent = new Recent(options.schema, this.clock);
     this.#inspector = new Inspector(
-      (text, values = []) => connections.query({ text, name: "", values }, laneOfRead()),
+      (text, values = []) => connections.query({ text, name: "", values }, poolOfRead()),
       options.schema,
     );
     this.renewalTarget =
@@ -255,7 +255,7 @@ export class PostgresDriver implements Driver {
     return this.#options.clock.system ? null : Math.floor(this.#options.clock.now());
   }
 
-  read(call: Call, lane: Lane = laneOfRead()): Promise<Row[]> {
+  read(call: Call, lane: Lane = poolOfRead()): Promise<Row[]> {
     return this.#query(call, lane);
   }
 
@@ -269,7 +269,7 @@ export class PostgresDriver implements Driver {
     if (this.clock instanceof ServerClock && this.clock.doubtful) void this.#askTime().catch(() => {});
     if (BOUND.has(call.name)) return this.#claim(call, lane);
     const statement = this.#compiler.prepare(call);
-    return call.name === "peek" ? this.#timed(statement, lane) : this.#connections.query(statement, lane);
+    return call.name === "checkDue" ? this.#timed(statement, lane) : this.#connections.query(statement, lane);
   }
 
   /** A statement whose first row has the server's time. */
@@ -312,7 +312,7 @@ export class PostgresDriver implements Driver {
     });
   }
 
-  transaction<T>(_name: TransactionName, script: () => Script<T>, lane: Lane = laneOfRead()): Promise<T> {
+  transaction<T>(_name: TransactionName, script: () => Script<T>, lane: Lane = poolOfRead()): Promise<T> {
     this.counters.commits += 1;
     const body = (send: (statement: Prepared) => Promise<Row[]>): Promise<T> =>
       runAsync(script(), (call) => {
@@ -473,15 +473,15 @@ export class PostgresDriver implements Driver {
     };
   }
 
-  proof(): Rider | null {
-    return this.#rider(this.#listener?.proof() ?? null);
+  proof(): AttachedStatement | null {
+    return this.#attached(this.#listener?.proof() ?? null);
   }
 
-  rider(wake: Wake): Rider | null {
-    return this.#rider(this.#notifier.ride(wake));
+  attached(wake: Wake): AttachedStatement | null {
+    return this.#attached(this.#notifier.ride(wake));
   }
 
-  #rider(message: string | null): Rider | null {
+  #attached(message: string | null): AttachedStatement | null {
     return message === null ? null : { channel: this.#options.schema, message };
   }
 

@@ -61,10 +61,10 @@ export function isDuplicate(error: unknown): boolean {
   return sqlState(error) === "23505";
 }
 
-/** An insert names a job type or a lane that the database does not have: `line` of the row would be null. */
+/** An insert names a job type or a lane that the database does not have: `job type` of the row would be null. */
 export function isStaleType(error: unknown): boolean {
   const cause = error instanceof HoldfastError ? error.cause : error;
-  return sqlState(cause) === "23502" && (cause as { column?: unknown }).column === "line";
+  return sqlState(cause) === "23502" && (cause as { column?: unknown }).column === "job_type";
 }
 
 /** A pooler between us and the server does not keep named statements. */

@@ -36,7 +36,7 @@ async function inspect(send: Send, schema: string, seesWal: boolean): Promise<In
        (select row_to_json(k)::text from (select s.slot_name as name, s.active, pg_wal_lsn_diff(case when pg_is_in_recovery()
            then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, s.restart_lsn)::bigint as bytes
          from pg_replication_slots s where s.restart_lsn is not null order by 3 desc limit 1) k) as slot,
-       (select coalesce(json_agg(d), '[]')::text from (select regexp_replace(s.relname, '^(job|history|step)_.*$', '\\1') as name,
+       (select coalesce(json_agg(d), '[]')::text from (select regexp_replace(s.relname, '^(job|history|step)_([0-9]+|rest)$', '\\1') as name,
            sum(s.n_dead_tup)::bigint as dead, sum(s.n_live_tup)::bigint as live
          from pg_stat_user_tables s where s.schemaname = $1 group by 1 order by 2 desc limit 5) d) as tables,
        (select row_to_json(o)::text from (select a.pid, a.application_name as application, a.state from pg_stat_activity a

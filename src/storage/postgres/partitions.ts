@@ -215,16 +215,16 @@ export async function dropStrays(
       `with gone as (
          delete from "${schema}".ready r where r.id < $1::uuid
            and not exists (select 1 from "${schema}".session s where s.id = r.session and s.lease_until > (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-           and not exists (select 1 from "${schema}".job j where j.id = r.id offset 0) returning r.id, r.line, r.lane, coalesce(r.counted, 0) as counted
+           and not exists (select 1 from "${schema}".job j where j.id = r.id offset 0) returning r.id, r.job_type, r.lane, coalesce(r.counted, 0) as counted
        ),
        lanes as (
-         insert into "${schema}".bell (line, lanes, ats, backs)
-         select line, array_agg(lane), array_agg(${WAITING_AT}::bigint), array_agg(n)
-         from (select line, lane, count(*)::int as n from gone where lane is not null and counted & 1 = 1 group by line, lane) g group by line
+         insert into "${schema}".lane_wakeup (job_type, lanes, ats, backs)
+         select job_type, array_agg(lane), array_agg(${WAITING_AT}::bigint), array_agg(n)
+         from (select job_type, lane, count(*)::int as n from gone where lane is not null and counted & 1 = 1 group by job_type, lane) g group by job_type
        ),
        queues as (
-         insert into "${schema}".refund (queue, n)
-         select l.queue, count(*)::int from gone g join "${schema}".line l on l.id = g.line where g.counted & 2 = 2 group by l.queue
+         insert into "${schema}".returned_capacity (queue, n)
+         select l.queue, count(*)::int from gone g join "${schema}".job_type l on l.id = g.job_type where g.counted & 2 = 2 group by l.queue
        )
        select id from gone`,
       [idAt(oldest.from)],
@@ -296,7 +296,7 @@ async function dropSpan(
   await send(
     plain(
       `create temp table straggler on commit drop as
-       select j.id from ${job} j left join ${history} h on h.id = j.id left join ${q("line")} l on l.id = j.line
+       select j.id from ${job} j left join ${history} h on h.id = j.id left join ${q("job_type")} l on l.id = j.job_type
        where h.id is null or l.queue = any($1::text[])
          or h.ended_at > $2::bigint - case when h.state = 'done' then $3::bigint else $4::bigint end
          or (h.state <> 'done' and $4::bigint = 0)

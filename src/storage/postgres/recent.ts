@@ -9,7 +9,7 @@
 import type { Clock } from "../../clock.ts";
 import type { Tables } from "../catalogue.ts";
 import type { Span } from "./partitions.ts";
-import { sheaves } from "./claim-answer.ts";
+import { answerBatches } from "./claim-answer.ts";
 
 const ALL_FOR_MS = 10_000;
 
@@ -59,5 +59,5 @@ export function lateJobs(t: Tables): string {
       delete from ${t.ready} r where r.id = any(:ids::uuid[]) and r.token = :token::bigint
         and not exists (select 1 from ${t.job} j where j.id = r.id offset 0)
     )
-    ${sheaves(t.job)}`;
+    ${answerBatches(t.job)}`;
 }

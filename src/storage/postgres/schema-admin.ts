@@ -4,14 +4,14 @@ import { WAITING_AT } from "../../jobs/job.ts";
 import {
   type Admin,
   type AdminTable,
-  type Bell,
-  BELLS,
+  type LaneWakeup,
+  LANE_WAKEUPS,
   FREEZER,
   NOT_COPIED,
   type Plain,
   type PlainRow,
-  type Refund,
-  REFUNDS,
+  type ReturnedCapacity,
+  RETURNED_CAPACITY,
 } from "../admin.ts";
 import type { Row } from "../catalogue.ts";
 import { type Migration, pending } from "../migrate.ts";
@@ -142,7 +142,7 @@ class PostgresAdmin implements Admin {
   async tables(): Promise<AdminTable[]> {
     const rows = await this.#query(
       `select c.relname as name,
-         array_to_json(array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and not (c.relname = 'turn' and a.attname = 'from_at') order by a.attnum))::text as columns,
+         array_to_json(array(select a.attname from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '' and not (c.relname = 'lane_rotation' and a.attname = 'from_at') order by a.attnum))::text as columns,
          array_to_json(array(select a.attname from pg_attribute a join pg_type t on t.oid = a.atttypid
            where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and (t.typcategory = 'A' or t.typname in ('json', 'jsonb'))))::text as structured,
          array_to_json(array(select a.attname from pg_index i cross join lateral unnest(i.indkey::int2[]) with ordinality as k (attnum, place)
@@ -203,45 +203,45 @@ class PostgresAdmin implements Admin {
     });
   }
 
-  async bells(): Promise<Bell[]> {
+  async laneWakeups(): Promise<LaneWakeup[]> {
     const rows = await this.#query(
-      `select b.line, u.lane, coalesce(min(u.at), $1::bigint) as at, coalesce(sum(u.back), 0)::int as back
-       from ${this.#quoted(BELLS)} b cross join lateral unnest(b.lanes, b.ats, b.backs) as u (lane, at, back) group by 1, 2 order by 1, 2`,
+      `select b.job_type, u.lane, coalesce(min(u.at), $1::bigint) as at, coalesce(sum(u.back), 0)::int as back
+       from ${this.#quoted(LANE_WAKEUPS)} b cross join lateral unnest(b.lanes, b.ats, b.backs) as u (lane, at, back) group by 1, 2 order by 1, 2`,
       [WAITING_AT],
     );
     return rows.map((row) => ({
-      line: Number(row["line"]),
+      jobType: Number(row["job_type"]),
       lane: Number(row["lane"]),
       at: Number(row["at"]),
       back: Number(row["back"]),
     }));
   }
 
-  async setBells(bells: readonly Bell[]): Promise<void> {
+  async setLaneWakeups(laneWakeups: readonly LaneWakeup[]): Promise<void> {
     await this.#transaction(async () => {
-      await this.#query(`delete from ${this.#quoted(BELLS)}`);
+      await this.#query(`delete from ${this.#quoted(LANE_WAKEUPS)}`);
       await this.#query(
-        `insert into ${this.#quoted(BELLS)} (line, lanes, ats, backs)
-         select line, array_agg(lane), array_agg(at), array_agg(back)
-         from json_to_recordset($1::json) as b (line int, lane int, at bigint, back int) group by line`,
-        [JSON.stringify(bells)],
+        `insert into ${this.#quoted(LANE_WAKEUPS)} (job_type, lanes, ats, backs)
+         select "jobType", array_agg(lane), array_agg(at), array_agg(back)
+         from json_to_recordset($1::json) as b ("jobType" int, lane int, at bigint, back int) group by "jobType"`,
+        [JSON.stringify(laneWakeups)],
       );
     });
   }
 
-  async refunds(): Promise<Refund[]> {
+  async returnedCapacity(): Promise<ReturnedCapacity[]> {
     const rows = await this.#query(
-      `select queue, sum(n)::bigint as n from ${this.#quoted(REFUNDS)} group by queue order by queue collate "C"`,
+      `select queue, sum(n)::bigint as n from ${this.#quoted(RETURNED_CAPACITY)} group by queue order by queue collate "C"`,
     );
     return rows.map((row) => ({ queue: String(row["queue"]), n: Number(row["n"]) }));
   }
 
-  async setRefunds(refunds: readonly Refund[]): Promise<void> {
+  async setReturnedCapacity(returnedCapacity: readonly ReturnedCapacity[]): Promise<void> {
     await this.#transaction(async () => {
-      await this.#query(`delete from ${this.#quoted(REFUNDS)}`);
+      await this.#query(`delete from ${this.#quoted(RETURNED_CAPACITY)}`);
       await this.#query(
-        `insert into ${this.#quoted(REFUNDS)} (queue, n) select queue, n from json_to_recordset($1::json) as r (queue text, n int)`,
-        [JSON.stringify(refunds)],
+        `insert into ${this.#quoted(RETURNED_CAPACITY)} (queue, n) select queue, n from json_to_recordset($1::json) as r (queue text, n int)`,
+        [JSON.stringify(returnedCapacity)],
       );
     });
   }

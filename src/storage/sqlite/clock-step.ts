@@ -7,7 +7,7 @@
  *              set wrong is often set right soon, and nobody could tell afterwards what it has ended. Time that really went by counts, except
  *              for signals: what the machine slept, and what it was off, by the clock with which it starts
  *   forward    all else: the time has passed. But no job is deleted in the next hour
- *   back       what was due stays due, and what is waited for keeps its distance: retries, cool-downs, duties. An instant that was asked
+ *   back       what was due stays due, and what is waited for keeps its distance: retries, cool-downs, upkeep tasks. An instant that was asked
  *              for (`at`, `delay`, a sleep) stays what it is. No slot that has its job gets another: a pattern goes on after the last one that
  *              has, unless the clock was wrong by more than a day; an interval goes on in its rhythm.
  *
@@ -43,7 +43,9 @@ export function moveRows(handle: Handle, t: Tables, step: ClockStep): void {
     moveBack(run, t);
     moveSchedules(handle, t, step);
   } else {
-    run(`update ${t.duty} set next_at = max(next_at, :keepUntil) where name = 'prune' or name = 'forget'`);
+    run(
+      `update ${t.upkeep_task} set next_at = max(next_at, :keepUntil) where name = 'prune' or name = 'forget'`,
+    );
   }
   moveLives(run, t);
 }
@@ -52,7 +54,7 @@ export function moveRows(handle: Handle, t: Tables, step: ClockStep): void {
 function moveLives(run: Run, t: Tables): void {
   run(`update ${t.signal} set expires_at = expires_at + :by`);
   run(`update ${t.unique_key} set expires_at = expires_at + :unlived where expires_at is not null`);
-  run(`update ${t.override} set until_at = until_at + :unlived`);
+  run(`update ${t.temporary_limit} set until_at = until_at + :unlived`);
   run(
     `update ${t.step} set wake_at = wake_at + :unlived where state = 'open' and topic is not null and wake_at is not null`,
   );
@@ -77,11 +79,11 @@ function moveBack(run: Run, t: Tables): void {
   const again = "waits is null and (begun or attempt > 0 or crashes > 0 or throttles > 0)";
   run(`update ${t.ready} set run_at = max(0, run_at + :by)
       where token is null and run_at < ${WAITING_AT} and (run_at <= :from or (${again}))`);
-  for (const column of ["cool_until", "gate_at", "adopt_until"]) move(t.queue, column);
+  for (const column of ["cool_until", "limited_until", "adopt_until"]) move(t.queue, column);
   move(t.breaker, "open_until");
-  move(t.turn, "wake_at");
-  move(t.bell, "at");
-  move(t.duty, "next_at");
+  move(t.lane_rotation, "wake_at");
+  move(t.lane_wakeup, "at");
+  move(t.upkeep_task, "next_at");
 }
 
 function moveSchedules(handle: Handle, t: Tables, step: ClockStep): void {
@@ -92,7 +94,7 @@ function moveSchedules(handle: Handle, t: Tables, step: ClockStep): void {
   const rows = handle
     .prepare(`select name, spec, edits, next_at, anchor_at from ${t.schedule} where next_at > ?`)
     .all(to) as { name: string; spec: string; edits: string | null; next_at: number; anchor_at: number }[];
-  const slots = handle.prepare(`select at from ${t.slot} where schedule = ? and at > ?`);
+  const slots = handle.prepare(`select at from ${t.occurrence} where schedule = ? and at > ?`);
   const set = handle.prepare(`update ${t.schedule} set next_at = ?, anchor_at = ? where name = ?`);
   for (const row of rows) {
     const made = slots.all(row.name, to) as { at: number }[];

@@ -53,7 +53,7 @@ export class SqliteDriver extends GroupCommit implements Driver {
   readonly poolUse = null;
   readonly ownsPartitions = false;
   readonly proof = (): null => null;
-  readonly rider = (): null => null;
+  readonly attached = (): null => null;
   #renewalTarget: RenewalTarget | null = null;
   readonly #catalogue: Statements;
   readonly #options: SqliteOptions;

@@ -124,7 +124,7 @@ function fileError(path: string, cause: unknown): StoreError {
 
 const QUIETLY = { throwIfNoEntry: false } as const;
 /** A look at the files costs 6 µs, as much as a sixth of an enqueue. What was written shortly before a -wal was removed is lost anyway. */
-const LOOKS_APART_MS = 1;
+const CHECKS_APART_MS = 1;
 
 interface OpenedFile {
   readonly path: string;
@@ -167,7 +167,7 @@ export class FileWatch {
   /** Throws FILE_REPLACED, no later than a millisecond after the loss. */
   check(): void {
     const now = systemClock.monotonic();
-    if (now - this.#lookedAt < LOOKS_APART_MS) return;
+    if (now - this.#lookedAt < CHECKS_APART_MS) return;
     this.#look();
     this.#lookedAt = now;
   }

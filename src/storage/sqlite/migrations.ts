@@ -37,37 +37,37 @@ export const migrations: readonly Migration[] = [
     sql: (t, schema) => [
       `create table ${t.meta} (key text primary key, value text not null) without rowid`,
       `insert into ${t.meta} values ('instance', lower(hex(randomblob(16))))`,
-      `create table ${t.line} (
+      `create table ${t.job_type} (
         id integer primary key, queue text not null, name text not null, laned integer not null default 0, unique (queue, name, laned))`,
       // Counted up, so that no number comes twice: a row that was left behind must not become another job's.
       `create table ${t.job} (
-        seq integer primary key autoincrement, id text not null unique, line integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
+        seq integer primary key autoincrement, id text not null unique, job_type integer not null, created_at integer not null, max_attempts integer, timeout_ms integer,
         deadline_at integer, parent_id text, key text, lane text, context text, extras text, input text not null) strict`,
       `create table ${t.ready} (
-        seq integer primary key, line integer not null, rank integer not null, run_at integer not null, token integer, session integer,
+        seq integer primary key, job_type integer not null, rank integer not null, run_at integer not null, token integer, session integer,
         started_at integer, attempt integer not null default 0, crashes integer not null default 0, throttles integer not null default 0,
-        lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, error_group text, errors text, progress text, note text,
-        pending integer, due_at integer, waits text, wish integer, undoing integer,
+        lane integer, counted integer, begun integer not null default 0, watched integer not null default 0, failure_group text, errors text, progress text, note text,
+        pending integer, due_at integer, waits text, request integer, undoing integer,
         constraint lease_is_whole check ((token is null) = (session is null))) strict`,
       // The few jobs that somebody waits for, so that a settle of others need not look at each of its own.
       `create index "${schema}_ready_watched" on ${t.ready} (token) where watched`,
       // Every index of a table with a rowid ends in it: within one instant these are in the order of the numbers. The token,
       // always null here, lets the index answer alone: `token is null` in a query asks for the column, and SQLite would
       // fetch each row for it (counting 330,000 jobs: 880 ms; this way 42). Before the time, or an order by it would be lost.
-      `create index "${schema}_ready_order" on ${t.ready} (line, rank, token, run_at) where token is null`,
-      `create index "${schema}_ready_lane" on ${t.ready} (lane, line, rank, run_at) where lane is not null and token is null`,
+      `create index "${schema}_ready_order" on ${t.ready} (job_type, rank, token, run_at) where token is null`,
+      `create index "${schema}_ready_lane" on ${t.ready} (lane, job_type, rank, run_at) where lane is not null and token is null`,
       // Only what waits for a signal or for others until a time: counted as waiting, though it has a time. `waits` and `token`
       // are in it for the same reason as above.
-      `create index "${schema}_ready_until" on ${t.ready} (line, rank, token, run_at, waits) where waits in ('signal', 'jobs') and token is null and run_at < ${WAITING_AT}`,
+      `create index "${schema}_ready_until" on ${t.ready} (job_type, rank, token, run_at, waits) where waits in ('signal', 'jobs') and token is null and run_at < ${WAITING_AT}`,
       // Only failed jobs that wait for their next attempt are in it: plain jobs write no entry.
-      `create index "${schema}_ready_troubled" on ${t.ready} (seq, line, error_group) where error_group is not null`,
+      `create index "${schema}_ready_failed" on ${t.ready} (seq, job_type, failure_group) where failure_group is not null`,
       `create table ${t.history} (
-        seq integer primary key, line integer not null, rank integer not null,
+        seq integer primary key, job_type integer not null, rank integer not null,
         state text not null check (state = 'done' or state = 'dead' or state = 'cancelled'),
         attempt integer not null, crashes integer not null, throttles integer not null, run_at integer not null, started_at integer,
-        ended_at integer not null, session integer, error_group text, output text, errors text, progress text)`,
+        ended_at integer not null, session integer, failure_group text, output text, errors text, progress text)`,
       // What failures are counted by is in it; jobs that are done write no entry.
-      `create index "${schema}_history_unhappy" on ${t.history} (seq, state, line, error_group, ended_at) where state <> 'done'`,
+      `create index "${schema}_history_not_done" on ${t.history} (seq, state, job_type, failure_group, ended_at) where state <> 'done'`,
       // The id is made by the client, at random.
       `create table ${t.session} (
         id integer primary key, lease_until integer not null, lease_ms integer not null, beat_at integer not null,
@@ -88,10 +88,10 @@ export const migrations: readonly Migration[] = [
       `create table ${t.used_id} (id text primary key not null, at integer not null, job text) without rowid`,
       `create index "${schema}_used_id_at" on ${t.used_id} (at)`,
       `create unique index "${schema}_used_id_job" on ${t.used_id} (job) where job is not null`,
-      // Flows: what a run remembers, signals that nobody has taken yet, and which job waits for which.
+      // Workflows: what a run remembers, signals that nobody has taken yet, and which job waits for which.
       `create index "${schema}_job_parent" on ${t.job} (parent_id, id) where parent_id is not null`,
       `create table ${t.step} (
-        job text not null, name text not null, seq integer not null, place integer, kind text not null, state text not null, attempt integer not null,
+        job text not null, name text not null, seq integer not null, given_order integer, kind text not null, state text not null, attempt integer not null,
         tries integer not null, started_at integer not null, ended_at integer, wake_at integer, topic text, child text, undo integer not null, fails integer not null, given integer not null,
         output text, error text, label text, primary key (job, name)) without rowid`,
       `create index "${schema}_step_topic" on ${t.step} (topic) where state = 'open' and topic is not null`,
@@ -115,38 +115,38 @@ export const migrations: readonly Migration[] = [
       `create index "${schema}_member_job" on ${t.member} (seq)`,
       `create table ${t.queue} (
         name text primary key not null, paused_at integer, drain_at integer, cool_until integer, cool_at integer, cool_steps integer not null default 0,
-        cool_base_ms integer, cool_max_ms integer, gate_at integer, adopt_until integer, running integer not null default 0,
+        cool_base_ms integer, cool_max_ms integer, limited_until integer, adopt_until integer, running integer not null default 0,
         limited integer not null default 0, starts text, settings text) without rowid`,
       `create table ${t.hold} (name text primary key not null, queues text, reason text, set_at integer not null) without rowid`,
       `create table ${t.state} (key text primary key not null, value text not null, set_at integer not null) without rowid`,
-      `create table ${t.kind} (name text primary key not null, has_unique integer not null, has_lane integer not null, is_machine integer not null, seen_at integer not null, lanes text, budget text) without rowid`,
+      `create table ${t.definition} (name text primary key not null, has_unique integer not null, has_lane integer not null, is_machine integer not null, seen_at integer not null, lanes text, budget text) without rowid`,
       // Limits (limits/limited-claim.ts): a lane's limits and count, its turn in the order of fairness, what rings for it, and more.
       `create table ${t.lane} (
         id integer primary key, running integer not null default 0, concurrency integer check (concurrency > 0), rate_limit integer check (rate_limit > 0),
         rate_per integer check (rate_per > 0), paused_at integer, used_at integer not null, weight integer not null default 1 check (weight > 0), tuned integer not null default 0,
         queue text not null, key text not null, starts text, standard text, unique (queue, key))`,
-      `create table ${t.turn} (
-        lane integer not null, line integer not null, vtime real not null, wake_at integer, active integer not null, primary key (lane, line)) without rowid`,
-      `create index "${schema}_turn_order" on ${t.turn} (line, active, vtime, lane)`,
-      `create index "${schema}_turn_wake" on ${t.turn} (line, wake_at) where wake_at is not null`,
-      `create table ${t.bell} (line integer not null, lane integer not null, at integer not null, back integer not null default 0, primary key (line, lane)) without rowid`,
-      `create index "${schema}_bell_lane" on ${t.bell} (lane)`,
-      `create index "${schema}_bell_back" on ${t.bell} (line) where back > 0`,
-      `create table ${t.refund} (queue text primary key not null, n integer not null) without rowid`,
-      `create table ${t.ghost} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
+      `create table ${t.lane_rotation} (
+        lane integer not null, job_type integer not null, vtime real not null, wake_at integer, active integer not null, primary key (lane, job_type)) without rowid`,
+      `create index "${schema}_lane_rotation_order" on ${t.lane_rotation} (job_type, active, vtime, lane)`,
+      `create index "${schema}_lane_rotation_wake" on ${t.lane_rotation} (job_type, wake_at) where wake_at is not null`,
+      `create table ${t.lane_wakeup} (job_type integer not null, lane integer not null, at integer not null, back integer not null default 0, primary key (job_type, lane)) without rowid`,
+      `create index "${schema}_lane_wakeup_lane" on ${t.lane_wakeup} (lane)`,
+      `create index "${schema}_lane_wakeup_back" on ${t.lane_wakeup} (job_type) where back > 0`,
+      `create table ${t.returned_capacity} (queue text primary key not null, n integer not null) without rowid`,
+      `create table ${t.uncounted_job} (queue text not null, id text not null, token integer not null, primary key (queue, id, token)) without rowid`,
       // Limits that somebody set for a while, and what they go back to (limits/temporary-limits.ts).
-      `create table ${t.override} (
+      `create table ${t.temporary_limit} (
         kind text not null, name text not null, set_at integer not null, until_at integer not null, back text, primary key (kind, name)) without rowid`,
       `create table ${t.breaker} (
         key text primary key not null, failures integer not null default 0, opened_at integer, open_until integer, probe_session integer, error text, counted text) without rowid`,
-      `create table ${t.duty} (name text primary key not null, next_at integer not null, done_at integer not null, by text) without rowid`,
+      `create table ${t.upkeep_task} (name text primary key not null, next_at integer not null, done_at integer not null, by text) without rowid`,
       `create table ${t.schedule} (
         name text primary key not null, spec text not null, edits text, next_at integer, waiting_at integer, anchor_at integer not null,
         created_at integer not null, paused_at integer, fault text, fault_at integer, last_run_at integer, last_job_id text, jobs text, recent text,
         fired integer not null default 0, skipped integer not null default 0, missed integer not null default 0)`,
       `create index "${schema}_schedule_due" on ${t.schedule} (next_at)`,
       // Slots that have their job, so that a backfill makes no second one; forgotten 30 days after.
-      `create table ${t.slot} (schedule text not null, at integer not null, job text not null, made_at integer not null, primary key (schedule, at)) without rowid`,
+      `create table ${t.occurrence} (schedule text not null, at integer not null, job text not null, made_at integer not null, primary key (schedule, at)) without rowid`,
       `create table ${t.budget} (
         name text primary key not null, amount real not null, per_ms integer not null, burst real not null, tuned integer not null,
         standard text, tokens real not null, filled_at integer not null, chunks text) without rowid`,
@@ -158,7 +158,7 @@ export const migrations: readonly Migration[] = [
         minute integer not null, queue text not null, name text not null, worker text not null, done integer not null, failed integer not null,
         dead integer not null, cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
         ran text not null, waited text not null, primary key (minute, queue, name, worker)) without rowid`,
-      // What is over, added up: of everything by the minute (name ''), of each kind by the hour.
+      // What is over, added up: of everything by the minute (name ''), of each name by the hour.
       `create table ${t.metric_sum} (
         name text not null, minute integer not null, done integer not null, failed integer not null, dead integer not null,
         cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
@@ -169,7 +169,7 @@ export const migrations: readonly Migration[] = [
       `create table ${t.event} (
         id text primary key not null, at integer not null, event text not null, job text, name text, queue text, attempt integer, worker text, detail text) without rowid`,
       `create index "${schema}_event_job" on ${t.event} (job, id) where job is not null`,
-      // What handlers said, where that is kept (observe/job-log.ts): lines go with their job.
+      // What handlers said, where that is kept (observe/job-log.ts): job types go with their job.
       `create table ${t.log} (
         job text not null, id text not null, at integer not null, level text not null, attempt integer not null, message text not null, details text,
         primary key (job, id)) without rowid`,
@@ -178,13 +178,13 @@ export const migrations: readonly Migration[] = [
         id integer primary key, at integer not null, actor text not null, action text not null, target text, outcome text not null, details text)`,
       `create index "${schema}_audit_target" on ${t.audit} (target, id)`,
       // Failures by cause (observe/failure-rows.ts): what was decided about each, and how often by the minute.
-      `create table ${t.error_group} (
+      `create table ${t.failure_group} (
         id text primary key not null, name text, first_at integer, last_at integer, sample text, message text,
         state text not null default 'open' check (state in ('open', 'ignored', 'resolved')), state_at integer, state_by text,
         until_at integer, until_count integer, from_count integer, note text, link text) without rowid`,
       `create table ${t.failure} (
-        error_group text not null, at integer not null, queue text not null, version integer not null, worker text not null, n integer not null,
-        primary key (error_group, at, queue, version, worker)) without rowid`,
+        failure_group text not null, at integer not null, queue text not null, version integer not null, worker text not null, n integer not null,
+        primary key (failure_group, at, queue, version, worker)) without rowid`,
       `create index "${schema}_failure_at" on ${t.failure} (at)`,
       // Raw SQL: `insert into holdfast_enqueue (name, input) values (…)` is a job like any other.
       // The conflict clause of an `insert or …` also applies to the trigger's statements, but not to a refusal: an id that is
@@ -202,19 +202,19 @@ export const migrations: readonly Migration[] = [
         ${refuse(`${notText("id")} or lower(new.id) not glob '${UUID_7}'`, REFUSALS.id)}
         ${refuse(`exists (select 1 from ${t.job} j where j.id = lower(new.id))`, REFUSALS.takenId)}
         ${refuse(`exists (select 1 from ${t.used_id} u where u.id = lower(new.id))`, REFUSALS.usedId)}
-        insert into ${t.line} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
+        insert into ${t.job_type} (queue, name, laned) values (coalesce(new.queue, 'default'), new.name, new.lane is not null) on conflict do nothing;
         insert into ${t.lane} (queue, key, used_at) select coalesce(new.queue, 'default'), new.lane, ${NOW} where new.lane is not null on conflict do nothing;
-        insert into ${t.job} (id, line, created_at, input, max_attempts, context, lane)
+        insert into ${t.job} (id, job_type, created_at, input, max_attempts, context, lane)
           select coalesce(lower(new.id), ${uuid}), l.id, ${NOW}, coalesce(new.input, 'null'), ${whole("max_attempts")}, case when new.context is not null then json_quote(new.context) end, new.lane
-          from ${t.line} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
-        insert into ${t.ready} (seq, line, rank, run_at, lane)
-          select j.seq, j.line, -coalesce(${whole("priority")}, 0), ${due},
+          from ${t.job_type} l where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned = (new.lane is not null);
+        insert into ${t.ready} (seq, job_type, rank, run_at, lane)
+          select j.seq, j.job_type, -coalesce(${whole("priority")}, 0), ${due},
             (select l.id from ${t.lane} l where l.queue = coalesce(new.queue, 'default') and l.key = new.lane)
           from ${t.job} j where j.seq = last_insert_rowid() and j.id = coalesce(lower(new.id), j.id);
-        insert into ${t.bell} (line, lane, at)
-          select l.id, a.id, ${due} from ${t.line} l, ${t.lane} a
+        insert into ${t.lane_wakeup} (job_type, lane, at)
+          select l.id, a.id, ${due} from ${t.job_type} l, ${t.lane} a
           where l.queue = coalesce(new.queue, 'default') and l.name = new.name and l.laned and a.queue = l.queue and a.key = new.lane
-          on conflict (line, lane) do update set at = min(at, excluded.at);
+          on conflict (job_type, lane) do update set at = min(at, excluded.at);
       end`,
       // Raw SQL: `insert into holdfast_retry (id) values (…)` resumes an ended job, at the step where it failed.
       `create view "${schema}_retry" as select null as id where false`,
@@ -222,8 +222,8 @@ export const migrations: readonly Migration[] = [
         select raise(abort, 'holdfast: no ended job has this id') where not exists (select 1 from ${t.history} h join ${t.job} j on j.seq = h.seq where j.id = new.id);
         select raise(abort, 'holdfast: a job with a unique key or a lane is resumed by hf.jobs.retry')
           where exists (select 1 from ${t.job} where id = new.id and (key is not null or lane is not null));
-        insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors, undoing)
-          select seq, line, rank, ${NOW}, 1, 1, errors, case when exists (${undoingAmong(t.step, retried)}) then 1 end from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
+        insert into ${t.ready} (seq, job_type, rank, run_at, begun, watched, errors, undoing)
+          select seq, job_type, rank, ${NOW}, 1, 1, errors, case when exists (${undoingAmong(t.step, retried)}) then 1 end from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
         delete from ${t.history} where seq = (select j.seq from ${t.job} j where j.id = new.id);
         ${retrySteps(t.step, retried).join(";\n        ")};
       end`,

@@ -8,14 +8,14 @@ import { MOST_COUNTED } from "../../jobs/job-bounds.ts";
 import {
   type Admin,
   type AdminTable,
-  type Bell,
-  BELLS,
+  type LaneWakeup,
+  LANE_WAKEUPS,
   FREEZER,
   NOT_COPIED,
   type Plain,
   type PlainRow,
-  type Refund,
-  REFUNDS,
+  type ReturnedCapacity,
+  RETURNED_CAPACITY,
 } from "../admin.ts";
 import { type Migration, pending } from "../migrate.ts";
 import { openFile } from "./connection.ts";
@@ -184,33 +184,35 @@ class SqliteAdmin implements Admin {
     });
   }
 
-  async bells(): Promise<Bell[]> {
+  async laneWakeups(): Promise<LaneWakeup[]> {
     return this.#all(
-      `select line, lane, cast(round(at) as integer) as at, back from ${this.#quoted(BELLS)} order by line, lane`,
-    ) as unknown as Bell[];
+      `select job_type as "jobType", lane, cast(round(at) as integer) as at, back from ${this.#quoted(LANE_WAKEUPS)} order by job_type, lane`,
+    ) as unknown as LaneWakeup[];
   }
 
-  async setBells(bells: readonly Bell[]): Promise<void> {
+  async setLaneWakeups(laneWakeups: readonly LaneWakeup[]): Promise<void> {
     this.#transaction(() => {
-      this.#run(`delete from ${this.#quoted(BELLS)}`, []);
+      this.#run(`delete from ${this.#quoted(LANE_WAKEUPS)}`, []);
       const insert = this.#handle.prepare(
-        `insert into ${this.#quoted(BELLS)} (line, lane, at, back) values (?, ?, ?, ?)`,
+        `insert into ${this.#quoted(LANE_WAKEUPS)} (job_type, lane, at, back) values (?, ?, ?, ?)`,
       );
-      for (const { line, lane, at, back } of bells) insert.run(line, lane, at, back);
+      for (const { jobType, lane, at, back } of laneWakeups) insert.run(jobType, lane, at, back);
     });
   }
 
-  async refunds(): Promise<Refund[]> {
+  async returnedCapacity(): Promise<ReturnedCapacity[]> {
     return this.#all(
-      `select queue, cast(round(n) as integer) as n from ${this.#quoted(REFUNDS)} order by queue`,
-    ) as unknown as Refund[];
+      `select queue, cast(round(n) as integer) as n from ${this.#quoted(RETURNED_CAPACITY)} order by queue`,
+    ) as unknown as ReturnedCapacity[];
   }
 
-  async setRefunds(refunds: readonly Refund[]): Promise<void> {
+  async setReturnedCapacity(returnedCapacity: readonly ReturnedCapacity[]): Promise<void> {
     this.#transaction(() => {
-      this.#run(`delete from ${this.#quoted(REFUNDS)}`, []);
-      const insert = this.#handle.prepare(`insert into ${this.#quoted(REFUNDS)} (queue, n) values (?, ?)`);
-      for (const { queue, n } of refunds) insert.run(queue, n);
+      this.#run(`delete from ${this.#quoted(RETURNED_CAPACITY)}`, []);
+      const insert = this.#handle.prepare(
+        `insert into ${this.#quoted(RETURNED_CAPACITY)} (queue, n) values (?, ?)`,
+      );
+      for (const { queue, n } of returnedCapacity) insert.run(queue, n);
     });
   }
 

@@ -2,7 +2,7 @@
  * Outcomes of attempts whose handler did not simply return: it was stopped, threw, or got an input that does not fit.
  *
  * Invariant: a failure that JSON, a schema or the code will meet again next time is no reason to try again: the job is dead at once.
- * Not here: runs, machines and `ctx.commit` (flow-ends.ts), what an outcome makes of the job (jobs/transition.ts).
+ * Not here: runs, machines and `ctx.commit` (workflow-ends.ts), what an outcome makes of the job (jobs/transition.ts).
  */
 import type { Clock } from "../../clock.ts";
 import { isHoldfastError, type JobError } from "../../errors.ts";

@@ -135,10 +135,10 @@ export class EndAsks {
 
 /** Whether steps of it are to be undone before it ends as decided, or were to be and have not been. */
 function mustUndo({ job, transition }: Settlement, attempt: Attempt | undefined): Undo | "ask" {
-  const flow = attempt?.flow ?? null;
+  const workflow = attempt?.workflow ?? null;
   if (transition.move !== "end" || transition.undo === false) return undefined;
-  if (flow?.loaded === true)
-    return transition.state !== "done" && flow.undoable && !flow.undoing ? "undo" : undefined;
+  if (workflow?.loaded === true)
+    return transition.state !== "done" && workflow.undoable && !workflow.undoing ? "undo" : undefined;
   // It ended before it had asked for anything: this run was to undo steps, or an earlier one, in whichever process, may have done some.
   if (job.undoing) return "undoing";
   return transition.state !== "done" && job.begun ? "ask" : undefined;

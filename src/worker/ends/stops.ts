@@ -79,7 +79,7 @@ export class Stops {
     const lost: ClaimedJob[] = [];
     for (const pool of this.#deps.pools.values()) if (pool.buffered > 0) lost.push(...pool.takeSome(gone));
     this.#deps.settler.letGo(lost);
-    // A job that its handler's own transaction has ended is not held because it is done (flow-ends.ts asks the row).
+    // A job that its handler's own transaction has ended is not held because it is done (workflow-ends.ts asks the row).
     this.#lose(lost, (attempt) => !attempt.committed && gone(attempt.job, attempt.startedAt));
   }
 

@@ -7,7 +7,7 @@
  * A breaker of a queue or a kind keeps it out of the claim. A breaker of a key cannot: its jobs are claimed among others,
  * and one that meets an open breaker goes back, unburnt, until the breaker may be tried.
  *
- * Invariants: a worker none of whose kinds and queues has a breaker sends nothing; over all processes one session at a
+ * Invariants: a worker none of whose names and queues has a breaker sends nothing; over all processes one session at a
  * time has the probe of a breaker, for as long as its lease lives, and one that it may have won without being told is given
  * back until the database has answered; what was read is older than a second at no claim, and
  * cooldowns are at least that, so nobody takes a half-open breaker for a closed one; nothing here rejects.
@@ -75,7 +75,7 @@ export class WorkerBreakers implements StartGuard {
   /** How many batches were counted. */
   #batches = 0;
   readonly #probes = new Map<string, Probe>();
-  readonly #kinds: readonly AnyJob[];
+  readonly #definitions: readonly AnyJob[];
   /**
    * Failures in a row: those that ended here and may not be counted yet, or (`at`, by the monotonic clock) what the row had
    * when the last of them was.
@@ -86,12 +86,14 @@ export class WorkerBreakers implements StartGuard {
 
   constructor(deps: WorkerBreakersDeps) {
     this.#deps = deps;
-    this.#kinds = [...deps.definitions.values()].filter(({ breaker }) => breaker !== null);
+    this.#definitions = [...deps.definitions.values()].filter(({ breaker }) => breaker !== null);
   }
 
   /** Whether this worker has anything to do with breakers. */
   get any(): boolean {
-    return this.#kinds.length > 0 || this.#deps.queues.some((queue) => this.#deps.queueRule(queue) !== null);
+    return (
+      this.#definitions.length > 0 || this.#deps.queues.some((queue) => this.#deps.queueRule(queue) !== null)
+    );
   }
 
   /** What other processes have opened and closed is read anew before the next claim. */
@@ -155,14 +157,14 @@ export class WorkerBreakers implements StartGuard {
     };
     for (const queue of this.#deps.queues)
       if (this.#deps.queueRule(queue) !== null) look(breakerKey.queue(queue), queues, queue);
-    for (const { name, breaker } of this.#kinds)
-      if (breaker?.key === null) look(breakerKey.kind(name), names, name);
+    for (const { name, breaker } of this.#definitions)
+      if (breaker?.key === null) look(breakerKey.name(name), names, name);
     const tryInMs = tryAt === Infinity ? null : Math.max(0, tryAt - this.#deps.clock.monotonic());
     return { queues, names, tryInMs };
   }
 
   /**
-   * A queue or a kind whose breaker may be tried, if this session has won its probe: exactly one job of it may be
+   * A queue or a name whose breaker may be tried, if this session has won its probe: exactly one job of it may be
    * claimed. Null: nothing to try.
    */
   async probe(session: number): Promise<{ key: string; queue: string | null; name: string | null } | null> {
@@ -171,9 +173,9 @@ export class WorkerBreakers implements StartGuard {
       ...queues
         .filter((queue) => this.#deps.queueRule(queue) !== null)
         .map((queue) => ({ key: breakerKey.queue(queue), queue, name: null })),
-      ...this.#kinds
+      ...this.#definitions
         .filter(({ breaker }) => breaker?.key === null)
-        .map(({ name }) => ({ key: breakerKey.kind(name), queue: null, name })),
+        .map(({ name }) => ({ key: breakerKey.name(name), queue: null, name })),
     ];
     for (const candidate of candidates) {
       const known = this.#open.get(candidate.key);
@@ -240,7 +242,7 @@ export class WorkerBreakers implements StartGuard {
   /** Whether a claimed job may run: at once, or (a key's breaker, half-open) after a question to the database. */
   passage(job: ClaimedJob): Passage | Promise<Passage> {
     const definition = this.#deps.definitions.get(job.name);
-    for (const key of [breakerKey.queue(job.queue), breakerKey.kind(job.name)]) {
+    for (const key of [breakerKey.queue(job.queue), breakerKey.name(job.name)]) {
       const known = this.#open.get(key);
       if (known === undefined) continue;
       const ruled =
@@ -401,7 +403,7 @@ export class WorkerBreakers implements StartGuard {
     const definition = this.#deps.definitions.get(job.name);
     const rule = definition?.breaker ?? null;
     if (rule === null) return;
-    const key = rule.key === null ? breakerKey.kind(job.name) : this.#keyOf(job, definition);
+    const key = rule.key === null ? breakerKey.name(job.name) : this.#keyOf(job, definition);
     if (key !== null) yield { key, rule };
   }
 }

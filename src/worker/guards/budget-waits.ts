@@ -36,7 +36,7 @@ const warnEveryMs = 60_000;
 export class WorkerBudgets {
   readonly #deps: WorkerBudgetsDeps;
   readonly #scopes: readonly BudgetScope[];
-  readonly #kinds = new Set<string>();
+  readonly #names = new Set<string>();
   readonly #closed = new Map<BudgetScope, Closed>();
   readonly #warnedAt = new Map<string, number>();
   #next = 0;
@@ -44,13 +44,13 @@ export class WorkerBudgets {
   constructor(deps: WorkerBudgetsDeps) {
     this.#deps = deps;
     const scopes = new Map<string, { name: string; tokens: number; names: string[] }>();
-    for (const { name: kind, budget } of deps.definitions.values()) {
+    for (const { name, budget } of deps.definitions.values()) {
       // Definitions of another copy of the package, older than this, have no such field.
       if (budget === null || budget === undefined) continue;
-      this.#kinds.add(kind);
+      this.#names.add(name);
       const key = `${budget.name}\n${budget.tokens}`;
       const scope = scopes.get(key) ?? { name: budget.name, tokens: budget.tokens, names: [] };
-      scope.names.push(kind);
+      scope.names.push(name);
       scopes.set(key, scope);
     }
     this.#scopes = [...scopes.values()];
@@ -61,12 +61,12 @@ export class WorkerBudgets {
     return this.#scopes.length > 0;
   }
 
-  /** Of these kinds, those without a budget. */
+  /** Of these names, those without a budget. */
   free(names: readonly string[]): readonly string[] {
-    return names.filter((name) => !this.#kinds.has(name));
+    return names.filter((name) => !this.#names.has(name));
   }
 
-  /** Of these kinds, those whose budget is not known to be empty: what is worth looking for. */
+  /** Of these names, those whose budget is not known to be empty: what is worth looking for. */
   open(names: readonly string[]): readonly string[] {
     const shut = new Set(
       this.#scopes.filter((scope) => this.#isClosed(scope)).flatMap((scope) => scope.names),
@@ -74,7 +74,7 @@ export class WorkerBudgets {
     return names.filter((name) => !shut.has(name));
   }
 
-  /** The budgets to ask for these kinds, each time beginning with another. */
+  /** The budgets to ask for these names, each time beginning with another. */
   toAsk(names: readonly string[]): BudgetScope[] {
     this.#next = (this.#next + 1) % Math.max(1, this.#scopes.length);
     const inOrder = [...this.#scopes.slice(this.#next), ...this.#scopes.slice(0, this.#next)];

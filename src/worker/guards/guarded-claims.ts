@@ -145,7 +145,7 @@ export class GuardedClaims implements ClaimGuard {
     const open = budgets.any ? budgets.free(names) : names;
     const scope = { queues, names: open, limit: 1, order };
     // By a cursor of its own: the worker's may have passed the one job.
-    const own: ClaimCursor = { levels: new Map(), lookedBackAt: -Infinity };
+    const own: ClaimCursor = { levels: new Map(), rescannedAt: -Infinity };
     const [job] = open.length === 0 ? [] : await store.claims.claim(session, scope, own);
     if (job !== undefined || !budgets.any) return job;
     for (const queue of queues) {

@@ -85,8 +85,8 @@ const child = defineJob({
     return input.n;
   },
 });
-const flow = defineJob({
-  name: "flow",
+const workflow = defineJob({
+  name: "workflow",
   run: async (input: { n: number }, ctx) => {
     await ctx.step("first", () => nap(ctx, null, "first"));
     const one = await ctx.waitFor<number>("told", { key: String(input.n) });
@@ -100,7 +100,7 @@ const flow = defineJob({
     return { one, two, called };
   },
 });
-const jobs = [plain, fleeting, keyed, limited, laned, metered, member, finale, tick, child, flow];
+const jobs = [plain, fleeting, keyed, limited, laned, metered, member, finale, tick, child, workflow];
 
 const logger = {
   debug: () => {},
@@ -161,8 +161,8 @@ async function produce(): Promise<MixedAccount> {
       const items = tenants.map((tenant) => ({ job: laned, input: { tenant } }));
       keep("laned", await hf.enqueueMany(items));
     });
-    call("flow", async () => {
-      keep("flow", [await hf.enqueue(flow, { n: round })]);
+    call("workflow", async () => {
+      keep("workflow", [await hf.enqueue(workflow, { n: round })]);
       await hf.signal("told", { key: String(round), data: 1 });
       await hf.signal("told", { key: String(round), data: 2 });
     });

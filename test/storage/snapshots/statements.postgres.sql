@@ -1,68 +1,68 @@
--- addLines
+-- addJobTypes
 -- with rows.queue, rows.name, rows.laned
-insert into "holdfast"."line" (queue, name, laned)
+insert into "holdfast"."job_type" (queue, name, laned)
 select * from unnest($1::pg_catalog.text[], $2::pg_catalog.text[], $3::pg_catalog.bool[]) order by 1, 2, 3
 on conflict do nothing;
 
--- findLines
+-- findJobTypes
 -- with rows.queue, rows.name, rows.laned
 select l.id, l.queue, l.name, l.laned from unnest($1::pg_catalog.text[], $2::pg_catalog.text[], $3::pg_catalog.bool[])
     as w (queue, name, laned)
-join "holdfast"."line" l on l.queue = w.queue and l.name = w.name and l.laned = w.laned;
+join "holdfast"."job_type" l on l.queue = w.queue and l.name = w.name and l.laned = w.laned;
 
--- namesOfLines
+-- jobTypesById
 -- with ids
-select id, queue, name, laned from "holdfast"."line" where id = any($1::int[]);
+select id, queue, name, laned from "holdfast"."job_type" where id = any($1::int[]);
 
 -- insertAlike
--- with line, now, maxAttempts, timeout, rows.id, rows.input, rank, channel, message
+-- with jobType, now, maxAttempts, timeout, rows.id, rows.input, rank, channel, message
 with added as (
-  insert into "holdfast"."job" (id, line, created_at, input, max_attempts, timeout_ms)
-  select id, (select l.id from "holdfast"."line" l where l.id = $1::int), (select coalesce($2::bigint, (extract(epoch
-      from statement_timestamp()) * 1000.0)::bigint)), input, $3::int, $4::bigint
+  insert into "holdfast"."job" (id, job_type, created_at, input, max_attempts, timeout_ms)
+  select id, (select l.id from "holdfast"."job_type" l where l.id = $1::int), (select coalesce($2::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), input, $3::int, $4::bigint
   from (select pg_catalog.unnest($5::pg_catalog.uuid[]) as id, pg_catalog.unnest($6::pg_catalog.text[]) as input) n
 )
-insert into "holdfast"."ready" (id, line, rank, run_at)
+insert into "holdfast"."ready" (id, job_type, rank, run_at)
 select id, $1::int, $7::int, (select coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
     from (select pg_catalog.unnest($5::pg_catalog.uuid[]) as id) n where (select case when $8::pg_catalog.text is null
     then true when pg_catalog.pg_notification_queue_usage() operator(pg_catalog.<) 0.5 then
     pg_notify($8::pg_catalog.text, $9::pg_catalog.text)::pg_catalog.text is not null else true end);
 
 -- insertNew
--- with rows.id, rows.line, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout, rows.extras,
---     now, channel, message
+-- with rows.id, rows.jobType, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout,
+--     rows.extras, now, channel, message
 with n as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[],
     $6::pg_catalog.text[], $7::int[], $8::bigint[], $9::pg_catalog.text[])
-    as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, extras)
+    as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, extras)
 ),
 added as (
-  insert into "holdfast"."job" (id, line, created_at, input, max_attempts, timeout_ms, extras)
-  select n.id, (select l.id from "holdfast"."line" l where l.id = n.line), (select coalesce($10::bigint, (extract(epoch
-      from statement_timestamp()) * 1000.0)::bigint)), input, max_attempts, timeout_ms, extras from n
+  insert into "holdfast"."job" (id, job_type, created_at, input, max_attempts, timeout_ms, extras)
+  select n.id, (select l.id from "holdfast"."job_type" l where l.id = n.job_type), (select coalesce($10::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), input, max_attempts, timeout_ms, extras from n
 )
-insert into "holdfast"."ready" (id, line, rank, run_at)
-select n.id, n.line, n.rank, greatest((select coalesce($10::bigint, (extract(epoch from statement_timestamp()) *
+insert into "holdfast"."ready" (id, job_type, rank, run_at)
+select n.id, n.job_type, n.rank, greatest((select coalesce($10::bigint, (extract(epoch from statement_timestamp()) *
     1000.0)::bigint)), coalesce(n.run_at, (select coalesce($10::bigint, (extract(epoch from statement_timestamp()) *
     1000.0)::bigint)) + coalesce(n.delay, 0))) from n where (select case when $11::pg_catalog.text is null then true
     when pg_catalog.pg_notification_queue_usage() operator(pg_catalog.<) 0.5 then pg_notify($11::pg_catalog.text,
     $12::pg_catalog.text)::pg_catalog.text is not null else true end);
 
 -- insertJobs
--- with rows.id, rows.line, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout,
+-- with rows.id, rows.jobType, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout,
 --     rows.deadline, rows.parent, rows.key, rows.lane, rows.context, rows.extras, rows.laneId, rows.slotted, now
 with n as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[],
     $6::pg_catalog.text[], $7::int[], $8::bigint[], $9::bigint[], $10::pg_catalog.uuid[],
     $11::pg_catalog.text[], $12::pg_catalog.text[], $13::pg_catalog.text[], $14::pg_catalog.text[], $15::int[],
         $16::pg_catalog.bool[])
-    as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context,
-        extras, lane_id, slotted)
+    as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane,
+        context, extras, lane_id, slotted)
 ),
 added as (
-  insert into "holdfast"."job" (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key,
+  insert into "holdfast"."job" (id, job_type, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key,
       lane, context, extras)
-  select id, (select l.id from "holdfast"."line" l where l.id = n.line
+  select id, (select l.id from "holdfast"."job_type" l where l.id = n.job_type
     and (n.lane_id is null or (select a.queue = l.queue and a.key = n.lane from "holdfast"."lane" a
       where a.id >= n.lane_id and a.id <= n.lane_id order by a.id desc limit 1))), coalesce($17::bigint, (extract(epoch
           from statement_timestamp()) * 1000.0)::bigint), input, max_attempts, timeout_ms, deadline_at, parent_id, key,
@@ -71,16 +71,16 @@ added as (
   on conflict (id) do nothing returning id
 ),
 placed as (
-  insert into "holdfast"."ready" (id, line, rank, run_at, lane)
-  select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else coalesce($17::bigint, (extract(epoch from
+  insert into "holdfast"."ready" (id, job_type, rank, run_at, lane)
+  select n.id, n.job_type, n.rank, greatest(case when n.slotted then 0 else coalesce($17::bigint, (extract(epoch from
       statement_timestamp()) * 1000.0)::bigint) end, coalesce(n.run_at, coalesce($17::bigint, (extract(epoch from
       statement_timestamp()) * 1000.0)::bigint) + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from
       added)
-  returning id, line, run_at, lane
+  returning id, job_type, run_at, lane
 ),
 rung as (
-  insert into "holdfast"."bell" (line, lanes, ats) select line, pg_catalog.array_agg(lane), pg_catalog.array_agg(run_at)
-      from placed where lane is not null group by line
+  insert into "holdfast"."lane_wakeup" (job_type, lanes, ats) select job_type, pg_catalog.array_agg(lane),
+      pg_catalog.array_agg(run_at) from placed where lane is not null group by job_type
 )
 select id from placed;
 
@@ -126,18 +126,18 @@ union all
 select id, job from "holdfast"."used_id" where id = any($1::pg_catalog.uuid[]);
 
 -- replaceQueued
--- with rows.id, rows.line, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout,
+-- with rows.id, rows.jobType, rows.rank, rows.delay, rows.runAt, rows.input, rows.maxAttempts, rows.timeout,
 --     rows.deadline, rows.lane, rows.context, rows.extras, rows.laneId, rows.sent, now
 with n as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[], $4::bigint[], $5::bigint[], $6::pg_catalog.text[],
     $7::int[], $8::bigint[], $9::bigint[], $10::pg_catalog.text[], $11::pg_catalog.text[], $12::pg_catalog.text[],
         $13::int[],
     $14::pg_catalog.uuid[])
-    as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras, lane_id,
-        sent)
+    as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras,
+        lane_id, sent)
 ),
 queued as (
-  update "holdfast"."ready" r set line = n.line, rank = n.rank, lane = n.lane_id,
+  update "holdfast"."ready" r set job_type = n.job_type, rank = n.rank, lane = n.lane_id,
     run_at = case when r.waits is null then greatest(coalesce($15::bigint, (extract(epoch from statement_timestamp()) *
         1000.0)::bigint), coalesce(n.run_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) *
         1000.0)::bigint) + coalesce(n.delay, 0))) else r.run_at end,
@@ -151,7 +151,7 @@ noted as (
       statement_timestamp()) * 1000.0)::bigint), n.id from n where n.id in (select id from queued)
   on conflict (job) where job is not null do update set id = excluded.id, at = excluded.at
 )
-update "holdfast"."job" j set line = (select l.id from "holdfast"."line" l where l.id = n.line
+update "holdfast"."job" j set job_type = (select l.id from "holdfast"."job_type" l where l.id = n.job_type
     and (n.lane_id is null or (select a.queue = l.queue and a.key = n.lane from "holdfast"."lane" a
       where a.id >= n.lane_id and a.id <= n.lane_id order by a.id desc limit 1))), input = n.input, max_attempts =
           n.max_attempts, timeout_ms = n.timeout_ms, deadline_at = n.deadline_at,
@@ -159,7 +159,7 @@ update "holdfast"."job" j set line = (select l.id from "holdfast"."line" l where
 from n where j.id = n.id and n.id in (select id from queued) returning j.id;
 
 -- claimLevel
--- with session, now, line, rank, runAt, place, queue, limit
+-- with session, now, jobType, rank, runAt, rowKey, queue, limit
     with taken as (
     update "holdfast"."ready" r
     set token = (select nextval('"holdfast"."token"'::pg_catalog.regclass)), session = $1::bigint, attempt =
@@ -167,7 +167,7 @@ from n where j.id = n.id and n.id in (select id from queued) returning j.id;
         statement_timestamp()) * 1000.0)::bigint))
     where r.ctid = any(array(
       select r.ctid from "holdfast"."ready" r
-      where r.line = (select $3::int) and r.rank = (select $4::int) and r.token is null and r.run_at <=
+      where r.job_type = (select $3::int) and r.rank = (select $4::int) and r.token is null and r.run_at <=
           coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
         and (r.run_at, r.id) > ($5::bigint, $6::pg_catalog.uuid) and exists (select 1 from "holdfast"."session" s where
             s.id = $1::bigint and s.lease_until > coalesce($2::bigint, (extract(epoch from statement_timestamp()) *
@@ -178,13 +178,14 @@ from n where j.id = n.id and n.id in (select id from queued) returning j.id;
     and not exists (select 1 from "holdfast"."hold" held where held.queues is null or $7::pg_catalog.text =
         any(held.queues))
       order by r.run_at, r.id limit (select $8::int) for update skip locked))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors
   ),
   filed as (
     insert into "holdfast"."claim" (token, session, ids)
     select token, $1::bigint, pg_catalog.array_agg(id) from taken group by token
   )
-  select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+  select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
   string_agg(c.id::pg_catalog.text, E'\x1e') as ids, string_agg(c.run_at::pg_catalog.text, E'\x1e') as run_ats,
       string_agg(replace(j.input, E'\x1e', ''), E'\x1e') as inputs, case when c.crashes > 0 or c.begun
       or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -199,11 +200,11 @@ full join (
     and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
   order by id offset 0
 ) j on j.id = c.id
-group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then c.id
-    end;
+group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then
+    c.id end;
 
 -- claimLevel, from the table of one day
--- with session, now, line, rank, runAt, place, queue, limit
+-- with session, now, jobType, rank, runAt, rowKey, queue, limit
     with taken as (
     update "holdfast"."ready" r
     set token = (select nextval('"holdfast"."token"'::pg_catalog.regclass)), session = $1::bigint, attempt =
@@ -211,7 +212,7 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
         statement_timestamp()) * 1000.0)::bigint))
     where r.ctid = any(array(
       select r.ctid from "holdfast"."ready" r
-      where r.line = (select $3::int) and r.rank = (select $4::int) and r.token is null and r.run_at <=
+      where r.job_type = (select $3::int) and r.rank = (select $4::int) and r.token is null and r.run_at <=
           coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
         and (r.run_at, r.id) > ($5::bigint, $6::pg_catalog.uuid) and exists (select 1 from "holdfast"."session" s where
             s.id = $1::bigint and s.lease_until > coalesce($2::bigint, (extract(epoch from statement_timestamp()) *
@@ -222,13 +223,14 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
     and not exists (select 1 from "holdfast"."hold" held where held.queues is null or $7::pg_catalog.text =
         any(held.queues))
       order by r.run_at, r.id limit (select $8::int) for update skip locked))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors
   ),
   filed as (
     insert into "holdfast"."claim" (token, session, ids)
     select token, $1::bigint, pg_catalog.array_agg(id) from taken group by token
   )
-  select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+  select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
   string_agg(c.id::pg_catalog.text, E'\x1e') as ids, string_agg(c.run_at::pg_catalog.text, E'\x1e') as run_ats,
       string_agg(replace(j.input, E'\x1e', ''), E'\x1e') as inputs, case when c.crashes > 0 or c.begun
       or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -243,77 +245,77 @@ full join (
     and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
   order by id offset 0
 ) j on j.id = c.id
-group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then c.id
-    end;
+group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then
+    c.id end;
 
 -- claim
--- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.line, levels.rank,
---     levels.runAt, levels.place, session
+-- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.jobType, levels.rank,
+--     levels.runAt, levels.rowKey, session
   with recursive
   scope as materialized (
-    select l.id as line, l.queue, q.grp, q.n, q.edge
+    select l.id as job_type, l.queue, q.grp, q.n, q.edge
     from unnest((select $1::pg_catalog.text[]), (select $2::pg_catalog.text[]), (select $3::int[]), (select
         $4::bigint[]))
       as q (queue, grp, n, edge)
-    join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+    join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
     where not l.laned and ((select $5::pg_catalog.text[]) is null or l.name = any((select
         $5::pg_catalog.text[])::pg_catalog.text[]))
-      and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."kind" m where m.name =
-          l.name and m.is_machine)) and
+      and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."definition" m where
+          m.name = l.name and m.is_machine)) and
     not exists (select 1 from "holdfast"."queue" stop where stop.name = l.queue and (stop.paused_at is not null or
         stop.cool_until > coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) or
         stop.limited))
     and not exists (select 1 from "holdfast"."hold" held where held.queues is null or l.queue = any(held.queues))
   ),
   known as materialized (
-    select k.line, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
+    select k.job_type, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
     from unnest((select $8::int[]), (select $9::int[]), (select $10::bigint[]), (select $11::pg_catalog.uuid[]))
-      as k (line, rank, from_at, from_id)
+      as k (job_type, rank, from_at, from_id)
   ),
   grp as materialized (
-    select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.line) as lines, greatest(20, 1000 /
+    select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.job_type) as job_types, greatest(20, 1000 /
         pg_catalog.count(*)) as probes, (select coalesce(max(d), -2147483649::bigint) from known) as last
     from scope s where exists (select 1 from "holdfast"."session" s where s.id = $12::bigint and s.lease_until >
         coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) group by s.grp, s.n
   ),
   share as materialized (
-    select x.line, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
+    select x.job_type, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
       with recursive rank_of (d, n) as (
-        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-            any(g.lines) and k.d > -2147483649::bigint) end,
+        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+            any(g.job_types) and k.d > -2147483649::bigint) end,
           case when -2147483649::bigint < g.edge then g.edge else (select min((
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > -2147483649::bigint and r.rank
-            < b.d order by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(-2147483649::bigint)
-            and r.rank > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-          l.line and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l
-          (line)) end), 1
+        then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > -2147483649::bigint and
+            r.rank < b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank <
+            -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          l.job_type and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from
+          pg_catalog.unnest(g.job_types) as l (job_type)) end), 1
         union all
-        select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d >
-            w.d) end,
+        select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and
+            k.d > w.d) end,
           case when w.d < g.edge then g.edge else (select min((
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > w.d and r.rank < b.d order by
-            r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(w.d) and r.rank >
-            -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = l.line and k.d >
-          w.d) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l (line)) end), w.n + 1 from
-          rank_of w where w.d < 2147483649::bigint and w.n < g.probes
+        then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > w.d and r.rank < b.d
+            order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank < -(w.d) and
+            r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = l.job_type and
+          k.d > w.d) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.job_types) as l (job_type)) end), w.n +
+          1 from rank_of w where w.d < 2147483649::bigint and w.n < g.probes
       )
       select m.* from rank_of w cross join lateral (
-        select p.line, p.rank, p.from_at, p.from_id from (
-        select l.line, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+        select p.job_type, p.rank, p.from_at, p.from_id from (
+        select l.job_type, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
             from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-        from pg_catalog.unnest(g.lines) as l (line) left join lateral (select * from known k where w.d <= g.last and
-            k.line = l.line and k.d = w.d offset 0) k on true
-        where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+        from pg_catalog.unnest(g.job_types) as l (job_type) left join lateral (select * from known k where w.d <= g.last
+            and k.job_type = l.job_type and k.d = w.d offset 0) k on true
+        where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
       ) p cross join lateral (
           select r.run_at, r.id from "holdfast"."ready" r where
-      r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -324,11 +326,12 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
       ) m
       union all
       select * from (
-        select l.line, h.rank, '-9223372036854775808'::bigint, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
-            from rank_of w cross join pg_catalog.unnest(g.lines) as l (line)
+        select l.job_type, h.rank, '-9223372036854775808'::bigint,
+            '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid from rank_of w cross join
+            pg_catalog.unnest(g.job_types) as l (job_type)
         cross join lateral (select * from (
           select r.rank, r.run_at, r.id from "holdfast"."ready" r
-          where (select $7::bigint) > 0 and r.line = l.line and r.rank > w.d and r.token is null and r.run_at <=
+          where (select $7::bigint) > 0 and r.job_type = l.job_type and r.rank > w.d and r.token is null and r.run_at <=
               coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
@@ -336,8 +339,8 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
               is not null))))
           order by r.rank, r.run_at, r.id limit g.n) up union all select * from (
           select r.rank, r.run_at, r.id from "holdfast"."ready" r
-          where (select $7::bigint) < 0 and r.line = l.line and r.rank < -w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) < 0 and r.job_type = l.job_type and r.rank < -w.d and r.token is null and r.run_at
+              <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -348,7 +351,7 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
       ) b
       limit g.n
     ) x
-    where pg_catalog.cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
+    where pg_catalog.cardinality(g.job_types) > 1 group by x.job_type, x.rank, x.from_at, x.from_id
   ),
   taken as (
     update "holdfast"."ready" r
@@ -358,39 +361,39 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
     where r.ctid = any(array(
       select c.tid from grp g cross join lateral (
         with recursive rank_of (d, n) as (
-        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-            any(g.lines) and k.d > -2147483649::bigint) end,
+        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+            any(g.job_types) and k.d > -2147483649::bigint) end,
           case when -2147483649::bigint < g.edge then g.edge else (
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > -2147483649::bigint and
-            r.rank < b.d order by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank <
+        then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > -2147483649::bigint
+            and r.rank < b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank <
             -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-          g.lines[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
+      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          g.job_types[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
         union all
-        select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d >
-            w.d) end,
+        select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and
+            k.d > w.d) end,
           case when w.d < g.edge then g.edge else (
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > w.d and r.rank < b.d order
-            by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank < -(w.d) and r.rank
-            > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = g.lines[1] and k.d
-          > w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint and w.n <
-          g.probes
+        then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > w.d and r.rank <
+            b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank < -(w.d) and
+            r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = g.job_types[1]
+          and k.d > w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint
+          and w.n < g.probes
       )
         select h.tid from rank_of w cross join lateral (
-        select l.line, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+        select l.job_type, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
             from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-        from (select g.lines[1] as line) l left join lateral (select * from known k where w.d <= g.last and k.line =
-            l.line and k.d = w.d offset 0) k on true
-        where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+        from (select g.job_types[1] as job_type) l left join lateral (select * from known k where w.d <= g.last and
+            k.job_type = l.job_type and k.d = w.d offset 0) k on true
+        where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
       ) p cross join lateral (
           select r.ctid as tid from "holdfast"."ready" r where
-      r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -400,16 +403,16 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
         union all
         select h.tid from rank_of w cross join lateral (select * from (
           select r.ctid as tid from "holdfast"."ready" r
-          where (select $7::bigint) > 0 and r.line = g.lines[1] and r.rank > w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) > 0 and r.job_type = g.job_types[1] and r.rank > w.d and r.token is null and
+              r.run_at <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
               is not null))))
           order by r.rank, r.run_at, r.id limit g.n for update skip locked) up union all select * from (
           select r.ctid as tid from "holdfast"."ready" r
-          where (select $7::bigint) < 0 and r.line = g.lines[1] and r.rank < -w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) < 0 and r.job_type = g.job_types[1] and r.rank < -w.d and r.token is null and
+              r.run_at <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -418,25 +421,26 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
         where w.n = g.probes and w.d < 2147483649::bigint
         limit g.n
       ) c
-      where pg_catalog.cardinality(g.lines) = 1
+      where pg_catalog.cardinality(g.job_types) = 1
       union all
       select c.tid from share s cross join lateral (
         select r.ctid as tid from "holdfast"."ready" r where
-      r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = s.job_type and r.rank = s.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (s.from_at, s.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
               is not null))))
       order by r.run_at, r.id limit s.n for update skip locked
       ) c))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors
   ),
   filed as (
     insert into "holdfast"."claim" (token, session, ids)
     select token, $12::bigint, pg_catalog.array_agg(id) from taken group by token
   )
-  select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+  select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
   string_agg(c.id::pg_catalog.text, E'\x1e') as ids, string_agg(c.run_at::pg_catalog.text, E'\x1e') as run_ats,
       string_agg(replace(j.input, E'\x1e', ''), E'\x1e') as inputs, case when c.crashes > 0 or c.begun
       or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -451,77 +455,77 @@ full join (
     and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
   order by id offset 0
 ) j on j.id = c.id
-group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then c.id
-    end;
+group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then
+    c.id end;
 
 -- claim, from the table of one day
--- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.line, levels.rank,
---     levels.runAt, levels.place, session
+-- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.jobType, levels.rank,
+--     levels.runAt, levels.rowKey, session
   with recursive
   scope as materialized (
-    select l.id as line, l.queue, q.grp, q.n, q.edge
+    select l.id as job_type, l.queue, q.grp, q.n, q.edge
     from unnest((select $1::pg_catalog.text[]), (select $2::pg_catalog.text[]), (select $3::int[]), (select
         $4::bigint[]))
       as q (queue, grp, n, edge)
-    join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+    join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
     where not l.laned and ((select $5::pg_catalog.text[]) is null or l.name = any((select
         $5::pg_catalog.text[])::pg_catalog.text[]))
-      and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."kind" m where m.name =
-          l.name and m.is_machine)) and
+      and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."definition" m where
+          m.name = l.name and m.is_machine)) and
     not exists (select 1 from "holdfast"."queue" stop where stop.name = l.queue and (stop.paused_at is not null or
         stop.cool_until > coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) or
         stop.limited))
     and not exists (select 1 from "holdfast"."hold" held where held.queues is null or l.queue = any(held.queues))
   ),
   known as materialized (
-    select k.line, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
+    select k.job_type, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
     from unnest((select $8::int[]), (select $9::int[]), (select $10::bigint[]), (select $11::pg_catalog.uuid[]))
-      as k (line, rank, from_at, from_id)
+      as k (job_type, rank, from_at, from_id)
   ),
   grp as materialized (
-    select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.line) as lines, greatest(20, 1000 /
+    select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.job_type) as job_types, greatest(20, 1000 /
         pg_catalog.count(*)) as probes, (select coalesce(max(d), -2147483649::bigint) from known) as last
     from scope s where exists (select 1 from "holdfast"."session" s where s.id = $12::bigint and s.lease_until >
         coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) group by s.grp, s.n
   ),
   share as materialized (
-    select x.line, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
+    select x.job_type, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
       with recursive rank_of (d, n) as (
-        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-            any(g.lines) and k.d > -2147483649::bigint) end,
+        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+            any(g.job_types) and k.d > -2147483649::bigint) end,
           case when -2147483649::bigint < g.edge then g.edge else (select min((
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > -2147483649::bigint and r.rank
-            < b.d order by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(-2147483649::bigint)
-            and r.rank > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-          l.line and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l
-          (line)) end), 1
+        then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > -2147483649::bigint and
+            r.rank < b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank <
+            -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          l.job_type and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from
+          pg_catalog.unnest(g.job_types) as l (job_type)) end), 1
         union all
-        select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d >
-            w.d) end,
+        select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and
+            k.d > w.d) end,
           case when w.d < g.edge then g.edge else (select min((
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > w.d and r.rank < b.d order by
-            r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(w.d) and r.rank >
-            -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = l.line and k.d >
-          w.d) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l (line)) end), w.n + 1 from
-          rank_of w where w.d < 2147483649::bigint and w.n < g.probes
+        then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > w.d and r.rank < b.d
+            order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank < -(w.d) and
+            r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = l.job_type and
+          k.d > w.d) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.job_types) as l (job_type)) end), w.n +
+          1 from rank_of w where w.d < 2147483649::bigint and w.n < g.probes
       )
       select m.* from rank_of w cross join lateral (
-        select p.line, p.rank, p.from_at, p.from_id from (
-        select l.line, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+        select p.job_type, p.rank, p.from_at, p.from_id from (
+        select l.job_type, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
             from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-        from pg_catalog.unnest(g.lines) as l (line) left join lateral (select * from known k where w.d <= g.last and
-            k.line = l.line and k.d = w.d offset 0) k on true
-        where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+        from pg_catalog.unnest(g.job_types) as l (job_type) left join lateral (select * from known k where w.d <= g.last
+            and k.job_type = l.job_type and k.d = w.d offset 0) k on true
+        where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
       ) p cross join lateral (
           select r.run_at, r.id from "holdfast"."ready" r where
-      r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -532,11 +536,12 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
       ) m
       union all
       select * from (
-        select l.line, h.rank, '-9223372036854775808'::bigint, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
-            from rank_of w cross join pg_catalog.unnest(g.lines) as l (line)
+        select l.job_type, h.rank, '-9223372036854775808'::bigint,
+            '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid from rank_of w cross join
+            pg_catalog.unnest(g.job_types) as l (job_type)
         cross join lateral (select * from (
           select r.rank, r.run_at, r.id from "holdfast"."ready" r
-          where (select $7::bigint) > 0 and r.line = l.line and r.rank > w.d and r.token is null and r.run_at <=
+          where (select $7::bigint) > 0 and r.job_type = l.job_type and r.rank > w.d and r.token is null and r.run_at <=
               coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
@@ -544,8 +549,8 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
               is not null))))
           order by r.rank, r.run_at, r.id limit g.n) up union all select * from (
           select r.rank, r.run_at, r.id from "holdfast"."ready" r
-          where (select $7::bigint) < 0 and r.line = l.line and r.rank < -w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) < 0 and r.job_type = l.job_type and r.rank < -w.d and r.token is null and r.run_at
+              <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -556,7 +561,7 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
       ) b
       limit g.n
     ) x
-    where pg_catalog.cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
+    where pg_catalog.cardinality(g.job_types) > 1 group by x.job_type, x.rank, x.from_at, x.from_id
   ),
   taken as (
     update "holdfast"."ready" r
@@ -566,39 +571,39 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
     where r.ctid = any(array(
       select c.tid from grp g cross join lateral (
         with recursive rank_of (d, n) as (
-        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-            any(g.lines) and k.d > -2147483649::bigint) end,
+        select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+            any(g.job_types) and k.d > -2147483649::bigint) end,
           case when -2147483649::bigint < g.edge then g.edge else (
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > -2147483649::bigint and
-            r.rank < b.d order by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank <
+        then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > -2147483649::bigint
+            and r.rank < b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank <
             -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-          g.lines[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
+      from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          g.job_types[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
         union all
-        select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d >
-            w.d) end,
+        select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and
+            k.d > w.d) end,
           case when w.d < g.edge then g.edge else (
       select least(b.d, case when (select $7::bigint) > 0
-        then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > w.d and r.rank < b.d order
-            by r.rank limit 1)
-        else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank < -(w.d) and r.rank
-            > -b.d order by r.rank desc limit 1) end)
-      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = g.lines[1] and k.d
-          > w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint and w.n <
-          g.probes
+        then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > w.d and r.rank <
+            b.d order by r.rank limit 1)
+        else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank < -(w.d) and
+            r.rank > -b.d order by r.rank desc limit 1) end)
+      from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = g.job_types[1]
+          and k.d > w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint
+          and w.n < g.probes
       )
         select h.tid from rank_of w cross join lateral (
-        select l.line, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+        select l.job_type, w.d * (select $7::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
             from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-        from (select g.lines[1] as line) l left join lateral (select * from known k where w.d <= g.last and k.line =
-            l.line and k.d = w.d offset 0) k on true
-        where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+        from (select g.job_types[1] as job_type) l left join lateral (select * from known k where w.d <= g.last and
+            k.job_type = l.job_type and k.d = w.d offset 0) k on true
+        where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
       ) p cross join lateral (
           select r.ctid as tid from "holdfast"."ready" r where
-      r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -608,16 +613,16 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
         union all
         select h.tid from rank_of w cross join lateral (select * from (
           select r.ctid as tid from "holdfast"."ready" r
-          where (select $7::bigint) > 0 and r.line = g.lines[1] and r.rank > w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) > 0 and r.job_type = g.job_types[1] and r.rank > w.d and r.token is null and
+              r.run_at <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
               is not null))))
           order by r.rank, r.run_at, r.id limit g.n for update skip locked) up union all select * from (
           select r.ctid as tid from "holdfast"."ready" r
-          where (select $7::bigint) < 0 and r.line = g.lines[1] and r.rank < -w.d and r.token is null and r.run_at <=
-              coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          where (select $7::bigint) < 0 and r.job_type = g.job_types[1] and r.rank < -w.d and r.token is null and
+              r.run_at <= coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
             and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
@@ -626,25 +631,26 @@ group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case whe
         where w.n = g.probes and w.d < 2147483649::bigint
         limit g.n
       ) c
-      where pg_catalog.cardinality(g.lines) = 1
+      where pg_catalog.cardinality(g.job_types) = 1
       union all
       select c.tid from share s cross join lateral (
         select r.ctid as tid from "holdfast"."ready" r where
-      r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= coalesce($6::bigint, (extract(epoch from
-          statement_timestamp()) * 1000.0)::bigint)
+      r.job_type = s.job_type and r.rank = s.rank and r.token is null and r.run_at <= coalesce($6::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       and (r.run_at, r.id) > (s.from_at, s.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
         select 1 from "holdfast"."job" p where p.id = r.id
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1)
               is not null))))
       order by r.run_at, r.id limit s.n for update skip locked
       ) c))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors
   ),
   filed as (
     insert into "holdfast"."claim" (token, session, ids)
     select token, $12::bigint, pg_catalog.array_agg(id) from taken group by token
   )
-  select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+  select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
   string_agg(c.id::pg_catalog.text, E'\x1e') as ids, string_agg(c.run_at::pg_catalog.text, E'\x1e') as run_ats,
       string_agg(replace(j.input, E'\x1e', ''), E'\x1e') as inputs, case when c.crashes > 0 or c.begun
       or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -659,58 +665,58 @@ full join (
     and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
   order by id offset 0
 ) j on j.id = c.id
-group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then c.id
-    end;
+group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then
+    c.id end;
 
--- peek
--- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.line, levels.rank,
---     levels.runAt, levels.place, channel, message
+-- checkDue
+-- with queues.queue, queues.group, queues.limit, queues.edge, names, now, direction, levels.jobType, levels.rank,
+--     levels.runAt, levels.rowKey, channel, message
   with recursive
 scope as materialized (
-  select l.id as line, l.queue, q.grp, q.n, q.edge
+  select l.id as job_type, l.queue, q.grp, q.n, q.edge
   from unnest((select $1::pg_catalog.text[]), (select $2::pg_catalog.text[]), (select $3::int[]), (select $4::bigint[]))
     as q (queue, grp, n, edge)
-  join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+  join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
   where not l.laned and ((select $5::pg_catalog.text[]) is null or l.name = any((select
       $5::pg_catalog.text[])::pg_catalog.text[]))
-    and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."kind" m where m.name =
-        l.name and m.is_machine)) and
+    and ((select $5::pg_catalog.text[]) is not null or not exists (select 1 from "holdfast"."definition" m where m.name
+        = l.name and m.is_machine)) and
   not exists (select 1 from "holdfast"."queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) or
       stop.limited))
   and not exists (select 1 from "holdfast"."hold" held where held.queues is null or l.queue = any(held.queues))
 ),
 known as materialized (
-  select k.line, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
+  select k.job_type, k.rank, k.rank * (select $7::bigint) as d, k.from_at, k.from_id
   from unnest((select $8::int[]), (select $9::int[]), (select $10::bigint[]), (select $11::pg_catalog.uuid[]))
-    as k (line, rank, from_at, from_id)
+    as k (job_type, rank, from_at, from_id)
 ),
-  level_of (line, d, n) as (
-    select s.line, (
+  level_of (job_type, d, n) as (
+    select s.job_type, (
     select least(b.d, case when (select $7::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = s.line and r.rank > -2147483649::bigint and r.rank <
-          b.d order by r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = s.line and r.rank < -(-2147483649::bigint)
-          and r.rank > -b.d order by r.rank desc limit 1) end)
+      then (select r.rank from "holdfast"."ready" r where r.job_type = s.job_type and r.rank > -2147483649::bigint and
+          r.rank < b.d order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = s.job_type and r.rank <
+          -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
     from (select coalesce(case when -2147483649::bigint < 2147483649::bigint then (select min(k.d) from known k where
-        k.line = s.line and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b), 1 from scope s
+        k.job_type = s.job_type and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b), 1 from scope s
     union all
-    select w.line, (
+    select w.job_type, (
     select least(b.d, case when (select $7::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = w.line and r.rank > w.d and r.rank < b.d order by
-          r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = w.line and r.rank < -(w.d) and r.rank > -b.d
-          order by r.rank desc limit 1) end)
-    from (select coalesce(case when w.d < 2147483649::bigint then (select min(k.d) from known k where k.line = w.line
-        and k.d > w.d) end, 2147483649::bigint) as d) b), w.n + 1 from level_of w where w.d < 2147483649::bigint and w.n
-        < (select greatest(20, 1000 / greatest(pg_catalog.count(*), 1)) from scope)
+      then (select r.rank from "holdfast"."ready" r where r.job_type = w.job_type and r.rank > w.d and r.rank < b.d
+          order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = w.job_type and r.rank < -(w.d) and
+          r.rank > -b.d order by r.rank desc limit 1) end)
+    from (select coalesce(case when w.d < 2147483649::bigint then (select min(k.d) from known k where k.job_type =
+        w.job_type and k.d > w.d) end, 2147483649::bigint) as d) b), w.n + 1 from level_of w where w.d <
+        2147483649::bigint and w.n < (select greatest(20, 1000 / greatest(pg_catalog.count(*), 1)) from scope)
   ),
-  head (line, run_at) as (
-    select w.line, h.run_at from level_of w
-    left join lateral (select * from known k where k.line = w.line and k.d = w.d offset 0) k on true
+  head (job_type, run_at) as (
+    select w.job_type, h.run_at from level_of w
+    left join lateral (select * from known k where k.job_type = w.job_type and k.d = w.d offset 0) k on true
     cross join lateral (
       select r.run_at from "holdfast"."ready" r
-      where r.line = w.line and r.rank <= w.d * (select $7::bigint)
+      where r.job_type = w.job_type and r.rank <= w.d * (select $7::bigint)
         and (r.rank, r.run_at, r.id) > (w.d * (select $7::bigint), coalesce(k.from_at, '-9223372036854775808'::bigint),
             coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid))
         and case when r.token is null then true end
@@ -718,9 +724,9 @@ known as materialized (
     ) h
     where w.d < 2147483649::bigint and h.run_at < 8633688480000000
     union all
-    select w.line, h.run_at from level_of w cross join lateral (select * from (
+    select w.job_type, h.run_at from level_of w cross join lateral (select * from (
         select r.run_at from "holdfast"."ready" r
-        where (select $7::bigint) > 0 and r.line = w.line and r.rank > w.d and r.token is null and r.run_at <=
+        where (select $7::bigint) > 0 and r.job_type = w.job_type and r.rank > w.d and r.token is null and r.run_at <=
             coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -728,7 +734,7 @@ known as materialized (
             not null))))
         order by r.rank, r.run_at, r.id limit 1) up union all select * from (
         select r.run_at from "holdfast"."ready" r
-        where (select $7::bigint) < 0 and r.line = w.line and r.rank < -w.d and r.token is null and r.run_at <=
+        where (select $7::bigint) < 0 and r.job_type = w.job_type and r.rank < -w.d and r.token is null and r.run_at <=
             coalesce($6::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -738,9 +744,9 @@ known as materialized (
             greatest(pg_catalog.count(*), 1)) from scope) and w.d < 2147483649::bigint
     union all
     -- What is not due is not claimed: its row need not be looked at.
-    select w.line, h.run_at from level_of w cross join lateral (
+    select w.job_type, h.run_at from level_of w cross join lateral (
       select min(r.run_at) as run_at from "holdfast"."ready" r
-      where r.line = w.line and r.run_at > coalesce($6::bigint, (extract(epoch from statement_timestamp()) *
+      where r.job_type = w.job_type and r.run_at > coalesce($6::bigint, (extract(epoch from statement_timestamp()) *
           1000.0)::bigint) and r.run_at < 8633688480000000
         and r.rank > case when (select $7::bigint) > 0 then w.d else -2147483649::bigint end
         and r.rank < case when (select $7::bigint) > 0 then 2147483649::bigint else -w.d end
@@ -757,7 +763,7 @@ known as materialized (
             q.name))
     ) as due_at,
     (select min(s.lease_until) from "holdfast"."session" s where s.closed_at is null) as expires_at,
-    (select coalesce(pg_catalog.json_agg(distinct l.queue), '[]')::pg_catalog.text from "holdfast"."line" l where
+    (select coalesce(pg_catalog.json_agg(distinct l.queue), '[]')::pg_catalog.text from "holdfast"."job_type" l where
         l.laned) as laned,
     (select coalesce(pg_catalog.json_agg(q.name), '[]')::pg_catalog.text from "holdfast"."queue" q where q.limited) as
         limited,
@@ -789,7 +795,7 @@ with s as (
 select s.stop_requested_at is not null as stop, s.quiet_at,
   (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('id', c.id, 'token', c.token, 'pause', c.pause,
       'reason', c.reason)), '[]')::pg_catalog.text
-    from "holdfast"."cancel" c where c.session = $3::bigint) as wishes,
+    from "holdfast"."cancel" c where c.session = $3::bigint) as requests,
   (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('token', token, 'held', held, 'gone', gone)),
       '[]')::pg_catalog.text from (
     select c.token, coalesce(pg_catalog.json_agg(o.id) filter (where r.held), '[]') as held,
@@ -820,7 +826,7 @@ where s.id = $1::bigint;
 
 -- orphans
 -- with now, limit
-  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as lane_id, r.counted,
       c.rates,
     j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or pg_catalog.num_nonnulls(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -836,7 +842,7 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = r.id offset 0) j
-  join "holdfast"."line" l on l.id = r.line
+  join "holdfast"."job_type" l on l.id = r.job_type
   left join "holdfast"."cancel" x on x.id = r.id and x.token = r.token and not x.pause
   where s.id is null or s.lease_until <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
       1000.0)::bigint)
@@ -844,7 +850,7 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
 
 -- heldJobs
 -- with ids
-  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as lane_id, r.counted,
       c.rates,
     j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or pg_catalog.num_nonnulls(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -860,14 +866,14 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = r.id offset 0) j
-  join "holdfast"."line" l on l.id = r.line
+  join "holdfast"."job_type" l on l.id = r.job_type
   left join "holdfast"."cancel" x on x.id = r.id and x.token = r.token and not x.pause
   where c.token = any(array(select w.token from "holdfast"."ready" w where w.id = any($1::pg_catalog.uuid[]))) and r.id
       = any($1::pg_catalog.uuid[]) order by r.id;
 
 -- heldUnder
 -- with session, tokens
-  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted,
+  select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as lane_id, r.counted,
       c.rates,
     j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or pg_catalog.num_nonnulls(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -883,11 +889,11 @@ end as rest, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
   cross join lateral pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r
   cross join lateral (select * from "holdfast"."job" k where k.id = r.id offset 0) j
-  join "holdfast"."line" l on l.id = r.line
+  join "holdfast"."job_type" l on l.id = r.job_type
   left join "holdfast"."cancel" x on x.id = r.id and x.token = r.token and not x.pause
   where c.session = $1::bigint and c.token = any($2::bigint[]) and r.session = c.session order by r.id;
 
--- bury
+-- deleteEndedSessions
 -- with now
 with emptied as (
   delete from "holdfast"."claim" c
@@ -924,30 +930,30 @@ on conflict (token) do update set ids = pg_catalog.array_cat("holdfast"."claim".
 returning token;
 
 -- doneAlike
--- with places, token, session, now, spent
+-- with rowKeys, token, session, now, spent
 with gone as (
   delete from "holdfast"."ready" r where r.id = any($1::pg_catalog.uuid[]) and r.token = $2::bigint and r.session =
       $3::bigint and exists (select 1 from "holdfast"."session" s where s.id = $3::bigint and s.lease_until >
       coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
-  returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors,
+  returning r.id, r.job_type, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors,
       r.progress, r.watched
 ),
 kept as (
-  insert into "holdfast"."history" (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-      session, errors, progress)
-  select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, (select coalesce($4::bigint,
+  insert into "holdfast"."history" (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at,
+      ended_at, session, errors, progress)
+  select id, job_type, rank, 'done', attempt, crashes, throttles, run_at, started_at, (select coalesce($4::bigint,
       (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, errors, progress from gone
 ),
 spent as (delete from "holdfast"."claim" c where c.token = any($5::bigint[]) and c.session = $3::bigint and exists
     (select 1 from "holdfast"."session" s where s.id = $3::bigint and s.lease_until > coalesce($4::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
-select o.id as place, false as watched from pg_catalog.unnest($1::pg_catalog.uuid[]) as o (id)
+select o.id as row_key, false as watched from pg_catalog.unnest($1::pg_catalog.uuid[]) as o (id)
 where (select pg_catalog.count(*) from gone) < pg_catalog.cardinality($1::pg_catalog.uuid[]) and o.id not in (select id
     from gone)
 union all select id, true from gone where watched;
 
 -- done
--- with rows.place, rows.token, rows.output, session, now, spent
+-- with rows.rowKey, rows.token, rows.output, session, now, spent
 with t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.text[]) as t (id, token, output)
 ),
@@ -959,39 +965,39 @@ gone as (
   returning r.*, t.output
 ),
 kept as (
-  insert into "holdfast"."history" (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-      session, output, errors, progress)
-  select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, coalesce($5::bigint, (extract(epoch
-      from statement_timestamp()) * 1000.0)::bigint), session, output, errors, progress from gone
+  insert into "holdfast"."history" (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at,
+      ended_at, session, output, errors, progress)
+  select id, job_type, rank, 'done', attempt, crashes, throttles, run_at, started_at, coalesce($5::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint), session, output, errors, progress from gone
 ),
 spent as (delete from "holdfast"."claim" c where c.token = any($6::bigint[]) and c.session = $4::bigint and exists
     (select 1 from "holdfast"."session" s where s.id = $4::bigint and s.lease_until > coalesce($5::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
-select id as place, watched from gone;
+select id as row_key, watched from gone;
 
 -- end
--- with rows.id, rows.token, rows.state, rows.output, rows.errors, rows.errorGroup, rows.attempt, rows.crashes,
+-- with rows.id, rows.token, rows.state, rows.output, rows.errors, rows.failureGroup, rows.attempt, rows.crashes,
 --     rows.keep, session, now, keyed, spent
 with
 t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
       $5::pg_catalog.text[],
     $6::pg_catalog.text[], $7::int[], $8::int[], $9::pg_catalog.bool[])
-    as t (id, token, state, output, errors, error_group, attempt, crashes, keep)
+    as t (id, token, state, output, errors, failure_group, attempt, crashes, keep)
 ),
 gone as (
   delete from "holdfast"."ready" r using t
   where r.id = any($1::pg_catalog.uuid[]) and r.id = t.id and r.token = t.token and r.session = $10::bigint and exists
       (select 1 from "holdfast"."session" s where s.id = $10::bigint and s.lease_until > coalesce($11::bigint,
       (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
-  returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-    r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep or r.watched as keep
+  returning r.id, r.job_type, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
+    r.watched, t.state, t.output, t.errors, t.failure_group, t.attempt, t.crashes, t.keep or r.watched as keep
 ),
 kept as (
-  insert into "holdfast"."history" (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-      session, output, errors, progress, error_group)
-  select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($11::bigint,
-      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, error_group
+  insert into "holdfast"."history" (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at,
+      ended_at, session, output, errors, progress, failure_group)
+  select id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($11::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, failure_group
       from gone where keep
 ),
 deleted as (
@@ -1020,43 +1026,43 @@ spent as (delete from "holdfast"."claim" c where c.token = any($13::bigint[]) an
 select id, watched from gone;
 
 -- again
--- with rows.id, rows.token, rows.delay, rows.errors, rows.errorGroup, rows.attempt, rows.crashes, rows.throttled,
+-- with rows.id, rows.token, rows.delay, rows.errors, rows.failureGroup, rows.attempt, rows.crashes, rows.throttled,
 --     rows.begun, rows.note, rows.cancellable, rows.keeps, spent, session, now
 with t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::bigint[], $4::pg_catalog.text[], $5::pg_catalog.text[],
     $6::int[], $7::int[], $8::int[], $9::pg_catalog.bool[], $10::pg_catalog.text[], $11::pg_catalog.bool[],
         $12::pg_catalog.bool[])
-    as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
+    as t (id, token, delay, errors, failure_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
 ),
 spent as (delete from "holdfast"."claim" c where c.token = any($13::bigint[]) and c.session = $14::bigint and exists
     (select 1 from "holdfast"."session" s where s.id = $14::bigint and s.lease_until > coalesce($15::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
 update "holdfast"."ready" r
 set token = null, session = null, attempt = t.attempt, crashes = t.crashes,
-    run_at = case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then 8633688480000000 else case when t.keeps then
-        least(r.run_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else
+    run_at = case when (r.request = 1 or (r.request = 2 and t.cancellable)) then 8633688480000000 else case when t.keeps
+        then least(r.run_at, coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else
         coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + t.delay end end, due_at =
-        case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then case when t.keeps then least(r.run_at,
+        case when (r.request = 1 or (r.request = 2 and t.cancellable)) then case when t.keeps then least(r.run_at,
         coalesce($15::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else coalesce($15::bigint,
         (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + t.delay end end,
-    errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = least(r.throttles +
+    errors = t.errors, failure_group = coalesce(t.failure_group, r.failure_group), throttles = least(r.throttles +
         t.throttled, 32767), begun = r.begun or t.begun,
-    note = t.note, counted = null, waits = case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then 'resume' end,
-        wish = null
+    note = t.note, counted = null, waits = case when (r.request = 1 or (r.request = 2 and t.cancellable)) then 'resume'
+        end, request = null
 from t where r.id = any($1::pg_catalog.uuid[]) and r.id = t.id and r.token = t.token and r.session = $14::bigint and
     exists (select 1 from "holdfast"."session" s where s.id = $14::bigint and s.lease_until > coalesce($15::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
 returning r.id, r.waits is not null as asked;
 
 -- endOrphans
--- with rows.id, rows.token, rows.state, rows.output, rows.errors, rows.errorGroup, rows.attempt, rows.crashes,
+-- with rows.id, rows.token, rows.state, rows.output, rows.errors, rows.failureGroup, rows.attempt, rows.crashes,
 --     rows.keep, now, keyed, spent
 with
 t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.text[], $4::pg_catalog.text[],
       $5::pg_catalog.text[],
     $6::pg_catalog.text[], $7::int[], $8::int[], $9::pg_catalog.bool[])
-    as t (id, token, state, output, errors, error_group, attempt, crashes, keep)
+    as t (id, token, state, output, errors, failure_group, attempt, crashes, keep)
 ),
 gone as (
   delete from "holdfast"."ready" r using t
@@ -1064,14 +1070,14 @@ gone as (
       "holdfast"."session" s where s.id = r.session and s.lease_until > coalesce($10::bigint, (extract(epoch from
       statement_timestamp()) * 1000.0)::bigint)) and r.id = any(array(select w.id from "holdfast"."ready" w where w.id =
       any($1::pg_catalog.uuid[]) order by w.id for update skip locked))
-  returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-    r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep or r.watched as keep
+  returning r.id, r.job_type, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
+    r.watched, t.state, t.output, t.errors, t.failure_group, t.attempt, t.crashes, t.keep or r.watched as keep
 ),
 kept as (
-  insert into "holdfast"."history" (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-      session, output, errors, progress, error_group)
-  select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($10::bigint,
-      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, error_group
+  insert into "holdfast"."history" (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at,
+      ended_at, session, output, errors, progress, failure_group)
+  select id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($10::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, failure_group
       from gone where keep
 ),
 deleted as (
@@ -1100,29 +1106,29 @@ spent as (delete from "holdfast"."claim" c where c.token = any($12::bigint[]) an
 select id, watched from gone;
 
 -- againOrphans
--- with rows.id, rows.token, rows.delay, rows.errors, rows.errorGroup, rows.attempt, rows.crashes, rows.throttled,
+-- with rows.id, rows.token, rows.delay, rows.errors, rows.failureGroup, rows.attempt, rows.crashes, rows.throttled,
 --     rows.begun, rows.note, rows.cancellable, rows.keeps, spent, now
 with t as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::bigint[], $4::pg_catalog.text[], $5::pg_catalog.text[],
     $6::int[], $7::int[], $8::int[], $9::pg_catalog.bool[], $10::pg_catalog.text[], $11::pg_catalog.bool[],
         $12::pg_catalog.bool[])
-    as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
+    as t (id, token, delay, errors, failure_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
 ),
 spent as (delete from "holdfast"."claim" c where c.token = any($13::bigint[]) and not exists (select 1 from
     "holdfast"."session" s where s.id = c.session and s.lease_until > coalesce($14::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint)))
 update "holdfast"."ready" r
 set token = null, session = null, attempt = t.attempt, crashes = t.crashes,
-    run_at = case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then 8633688480000000 else case when t.keeps then
-        least(r.run_at, coalesce($14::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else
+    run_at = case when (r.request = 1 or (r.request = 2 and t.cancellable)) then 8633688480000000 else case when t.keeps
+        then least(r.run_at, coalesce($14::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else
         coalesce($14::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + t.delay end end, due_at =
-        case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then case when t.keeps then least(r.run_at,
+        case when (r.request = 1 or (r.request = 2 and t.cancellable)) then case when t.keeps then least(r.run_at,
         coalesce($14::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) else coalesce($14::bigint,
         (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + t.delay end end,
-    errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = least(r.throttles +
+    errors = t.errors, failure_group = coalesce(t.failure_group, r.failure_group), throttles = least(r.throttles +
         t.throttled, 32767), begun = r.begun or t.begun,
-    note = t.note, counted = null, waits = case when (r.wish = 1 or (r.wish = 2 and t.cancellable)) then 'resume' end,
-        wish = null
+    note = t.note, counted = null, waits = case when (r.request = 1 or (r.request = 2 and t.cancellable)) then 'resume'
+        end, request = null
 from t where r.id = any($1::pg_catalog.uuid[]) and r.id = t.id and r.token = t.token and not exists (select 1 from
     "holdfast"."session" s where s.id = r.session and s.lease_until > coalesce($14::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint)) and r.id = any(array(select w.id from "holdfast"."ready" w where w.id =
@@ -1141,8 +1147,8 @@ update "holdfast"."queue" q set
 where q.name = any(array(
     select w.name from "holdfast"."queue" w where w.cool_base_ms is not null and (w.cool_until is null or w.cool_until
         <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
-      and w.name in (select l.queue from "holdfast"."ready" r join "holdfast"."line" l on l.id = r.line where r.id =
-          any($2::pg_catalog.uuid[]))
+      and w.name in (select l.queue from "holdfast"."ready" r join "holdfast"."job_type" l on l.id = r.job_type where
+          r.id = any($2::pg_catalog.uuid[]))
     order by w.name for update))
   and (q.cool_until is null or q.cool_until <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
       1000.0)::bigint))
@@ -1165,14 +1171,14 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where r.id = $2::pg_catalog.uuid union all
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type left
+    join "holdfast"."session" s on s.id = r.session where r.id = $2::pg_catalog.uuid union all
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where h.id = $2::pg_catalog.uuid) one limit 1;
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    left join "holdfast"."session" s on s.id = h.session where h.id = $2::pg_catalog.uuid) one limit 1;
 
 -- list, 1 of 2
 -- with now, limit
@@ -1186,16 +1192,16 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $2::int)
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type left
+    join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $2::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $2::int)
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $2::int)
 ) page order by id desc limit $2::int;
 
 -- list, 2 of 2
@@ -1210,8 +1216,8 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where r.id = any($2::pg_catalog.uuid[])
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type left
+    join "holdfast"."session" s on s.id = r.session where r.id = any($2::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[])
@@ -1232,8 +1238,8 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
   null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where h.id = any($2::pg_catalog.uuid[])
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    left join "holdfast"."session" s on s.id = h.session where h.id = any($2::pg_catalog.uuid[])
     and h.state = any($3::pg_catalog.text[])
     and l.queue = any($4::pg_catalog.text[])
     and l.name = any($5::pg_catalog.text[])
@@ -1251,20 +1257,20 @@ from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfas
 -- ids, 1 of 2
 -- with limit
 select id from (
-  (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id =
-      r.line
+  (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id =
+      r.job_type
     where true and true order by r.id limit $1::int)
   union all
-  (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id =
-      h.line
+  (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id =
+      h.job_type
     where true and true order by h.id limit $1::int)
 ) page order by id limit $1::int;
 
 -- ids, 2 of 2
 -- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, cursor, limit
 select id from (
-  (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id =
-      r.line
+  (select r.id from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id =
+      r.job_type
     where r.id = any($1::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -1281,8 +1287,8 @@ select id from (
       or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
           $12::pg_catalog.text) > 0) and r.id > $13::pg_catalog.uuid order by r.id limit $14::int)
   union all
-  (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id =
-      h.line
+  (select h.id from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id =
+      h.job_type
     where h.id = any($1::pg_catalog.uuid[])
     and h.state = any($3::pg_catalog.text[])
     and l.queue = any($4::pg_catalog.text[])
@@ -1300,17 +1306,17 @@ select id from (
 
 -- count, 1 of 2
 select
-  (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l
-      on l.id = r.line where true)
+  (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join
+      "holdfast"."job_type" l on l.id = r.job_type where true)
   + (select pg_catalog.count(*) from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join
-      "holdfast"."line" l on l.id = h.line where true)
+      "holdfast"."job_type" l on l.id = h.job_type where true)
   as count;
 
 -- count, 2 of 2
 -- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search
 select
-  (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l
-      on l.id = r.line where r.id = any($1::pg_catalog.uuid[])
+  (select pg_catalog.count(*) from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join
+      "holdfast"."job_type" l on l.id = r.job_type where r.id = any($1::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($3::pg_catalog.text[])
@@ -1326,7 +1332,7 @@ select
       or strpos(lower(j.context collate "C"), $12::pg_catalog.text) > 0 or strpos(lower(r.errors collate "C"),
           $12::pg_catalog.text) > 0))
   + (select pg_catalog.count(*) from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join
-      "holdfast"."line" l on l.id = h.line where h.id = any($1::pg_catalog.uuid[])
+      "holdfast"."job_type" l on l.id = h.job_type where h.id = any($1::pg_catalog.uuid[])
     and h.state = any($3::pg_catalog.text[])
     and l.queue = any($4::pg_catalog.text[])
     and l.name = any($5::pg_catalog.text[])
@@ -1355,8 +1361,9 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $3::int)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc
+      limit $3::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
@@ -1365,8 +1372,9 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $3::int)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc
+      limit $3::int)
 ) page order by id desc limit $3::int;
 
 -- listChildren, 2 of 2
@@ -1383,8 +1391,8 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
@@ -1407,8 +1415,8 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
     and l.name = any($6::pg_catalog.text[])
@@ -1428,14 +1436,14 @@ from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uui
 select id from (
   (select r.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type
     where true and true order by r.id limit $2::int)
   union all
   (select h.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type
     where true and true order by h.id limit $2::int)
 ) page order by id limit $2::int;
 
@@ -1444,8 +1452,8 @@ select id from (
 select id from (
   (select r.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type
     where r.id = any($2::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -1464,8 +1472,8 @@ select id from (
   union all
   (select h.id from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type
     where h.id = any($2::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
@@ -1487,13 +1495,13 @@ select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where true)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type where true)
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where true)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type where true)
   as count;
 
 -- countChildren, 2 of 2
@@ -1502,8 +1510,8 @@ select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where r.id = any($2::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type where r.id = any($2::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
@@ -1521,8 +1529,8 @@ select
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."job" p where p.parent_id = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where h.id = any($2::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type where h.id = any($2::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
     and l.name = any($6::pg_catalog.text[])
@@ -1551,8 +1559,9 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc limit $3::int)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type left join "holdfast"."session" s on s.id = r.session where true and true order by r.id desc
+      limit $3::int)
   union all
   (
 select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
@@ -1561,8 +1570,9 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc limit $3::int)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type left join "holdfast"."session" s on s.id = h.session where true and true order by h.id desc
+      limit $3::int)
 ) page order by id desc limit $3::int;
 
 -- listMembers, 2 of 2
@@ -1579,8 +1589,8 @@ select r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint 
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type left join "holdfast"."session" s on s.id = r.session where r.id = any($3::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
@@ -1603,8 +1613,8 @@ select h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
 from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type left join "holdfast"."session" s on s.id = h.session where h.id = any($3::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
     and l.name = any($6::pg_catalog.text[])
@@ -1624,14 +1634,14 @@ from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid
 select id from (
   (select r.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type
     where true and true order by r.id limit $2::int)
   union all
   (select h.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type
     where true and true order by h.id limit $2::int)
 ) page order by id limit $2::int;
 
@@ -1640,8 +1650,8 @@ select id from (
 select id from (
   (select r.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type
     where r.id = any($2::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
@@ -1660,8 +1670,8 @@ select id from (
   union all
   (select h.id from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type
     where h.id = any($2::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
@@ -1683,13 +1693,13 @@ select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0)
       c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where true)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type where true)
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where true)
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type where true)
   as count;
 
 -- countMembers, 2 of 2
@@ -1698,8 +1708,8 @@ select
   (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset 0)
       c
   cross join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      r.line where r.id = any($2::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = r.job_type where r.id = any($2::pg_catalog.uuid[])
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end = any($4::pg_catalog.text[])
@@ -1717,8 +1727,8 @@ select
   + (select pg_catalog.count(*) from (select p.id from "holdfast"."member" p where p.batch = $1::pg_catalog.uuid offset
       0) c
   cross join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h
-  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."line" l on l.id =
-      h.line where h.id = any($2::pg_catalog.uuid[])
+  cross join lateral (select * from "holdfast"."job" k where k.id = c.id offset 0) j join "holdfast"."job_type" l on
+      l.id = h.job_type where h.id = any($2::pg_catalog.uuid[])
     and h.state = any($4::pg_catalog.text[])
     and l.queue = any($5::pg_catalog.text[])
     and l.name = any($6::pg_catalog.text[])
@@ -1746,15 +1756,15 @@ where r.id = any($1::pg_catalog.uuid[]) order by r.id for update of r;
   ),
   gone as (
     delete from "holdfast"."ready" r using t where r.id = t.id and r.token is null
-    returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-      r.watched, t.state, null::pg_catalog.text as output, t.errors, null::pg_catalog.text as error_group, r.attempt,
+    returning r.id, r.job_type, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
+      r.watched, t.state, null::pg_catalog.text as output, t.errors, null::pg_catalog.text as failure_group, r.attempt,
           r.crashes, true as keep
   ),
 kept as (
-  insert into "holdfast"."history" (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-      session, output, errors, progress, error_group)
-  select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($4::bigint,
-      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, error_group
+  insert into "holdfast"."history" (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at,
+      ended_at, session, output, errors, progress, failure_group)
+  select id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, (select coalesce($4::bigint,
+      (extract(epoch from statement_timestamp()) * 1000.0)::bigint)), session, output, errors, progress, failure_group
       from gone where keep
 ),
 deleted as (
@@ -1786,7 +1796,7 @@ with c as materialized (
     as c (id, session, token, reason, pause)
 ),
 marked as (
-  update "holdfast"."ready" r set wish = case when c.pause and coalesce(r.wish, 1) = 1 then 1 else 2 end
+  update "holdfast"."ready" r set request = case when c.pause and coalesce(r.request, 1) = 1 then 1 else 2 end
   from c where r.id = c.id and r.token = c.token
 )
 insert into "holdfast"."cancel" as x (id, session, token, reason, pause, asked_at)
@@ -1796,11 +1806,11 @@ on conflict (id) do update set session = excluded.session, token = excluded.toke
     or x.token <> excluded.token),
   reason = case when excluded.pause and not x.pause and x.token = excluded.token then x.reason else excluded.reason end;
 
--- wishesOf
+-- requestsOf
 -- with ids
 select x.id, x.token, x.reason, x.pause from "holdfast"."cancel" x where x.id = any($1::pg_catalog.uuid[]) order by x.id;
 
--- strayWishes
+-- strayRequests
 -- with limit
 select x.id from "holdfast"."cancel" x join "holdfast"."ready" r on r.id = x.id
 where r.token is null and r.waits = 'resume' order by x.id limit $1::int;
@@ -1808,8 +1818,8 @@ where r.token is null and r.waits = 'resume' order by x.id limit $1::int;
 -- withdraw
 -- with ids, pauses
 with unmarked as (
-  update "holdfast"."ready" r set wish = null where r.id = any($1::pg_catalog.uuid[]) and (r.wish = 1 or (r.wish = 2 and
-      not $2::pg_catalog.bool))
+  update "holdfast"."ready" r set request = null where r.id = any($1::pg_catalog.uuid[]) and (r.request = 1 or
+      (r.request = 2 and not $2::pg_catalog.bool))
 )
 delete from "holdfast"."cancel" x where x.id = any($1::pg_catalog.uuid[]) and (x.pause or not $2::pg_catalog.bool)
     returning x.id;
@@ -1856,7 +1866,7 @@ noted as (
   g as (delete from "holdfast"."log" where job = any(array(select id from h union all select id from r)))
   select id, state from h union all select id, null from r;
 
--- forgetUsed
+-- deleteExpiredIds
 -- with now, limit
 with used as (
   delete from "holdfast"."used_id" where id = any(array(
@@ -1879,7 +1889,7 @@ where u.expires_at <= coalesce($1::bigint, (extract(epoch from statement_timesta
     $4::pg_catalog.text)
 order by u.expires_at, u.scope, u.key limit $5::int;
 
--- forgetKeys
+-- deleteExpiredKeys
 -- with rows.scope, rows.key, rows.id, now
 delete from "holdfast"."unique_key" where ctid = any(array(
   select u.ctid from unnest($1::pg_catalog.text[], $2::pg_catalog.text[], $3::pg_catalog.uuid[]) as w (scope, key, id)
@@ -1891,18 +1901,18 @@ delete from "holdfast"."unique_key" where ctid = any(array(
 -- findEnded
 -- with ids
 select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from "holdfast"."history" h join "holdfast"."job" j on
-    j.id = h.id join "holdfast"."line" l on l.id = h.line
+    j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
 where h.id = any($1::pg_catalog.uuid[]) order by h.id desc for update of h;
 
 -- revive
 -- with ids, now
-with h as (delete from "holdfast"."history" where id = any($1::pg_catalog.uuid[]) returning id, line, rank, errors,
+with h as (delete from "holdfast"."history" where id = any($1::pg_catalog.uuid[]) returning id, job_type, rank, errors,
     progress)
-insert into "holdfast"."ready" (id, line, rank, run_at, begun, watched, errors, lane)
-select h.id, h.line, h.rank, coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), true,
-    true, h.errors, (
-  select a.id from "holdfast"."line" l join "holdfast"."job" j on j.id = h.id join "holdfast"."lane" a on a.queue =
-      l.queue and a.key = j.lane where l.id = h.line and l.laned
+insert into "holdfast"."ready" (id, job_type, rank, run_at, begun, watched, errors, lane)
+select h.id, h.job_type, h.rank, coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint),
+    true, true, h.errors, (
+  select a.id from "holdfast"."job_type" l join "holdfast"."job" j on j.id = h.id join "holdfast"."lane" a on a.queue =
+      l.queue and a.key = j.lane where l.id = h.job_type and l.laned
 ) from h returning id;
 
 -- inputsOf
@@ -1933,24 +1943,24 @@ select id from woken;
 -- with now, ids
 select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, coalesce($1::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type
 where r.id = any($2::pg_catalog.uuid[]) order by r.id;
 
 -- lockEditable
 -- with now, ids
 select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, coalesce($1::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type
 where r.id = any($2::pg_catalog.uuid[]) order by r.id for update of r;
 
 -- editQueued
--- with rows.id, rows.line, rows.rank, rows.laneId, rows.delay, rows.runAt, now
+-- with rows.id, rows.jobType, rows.rank, rows.laneId, rows.delay, rows.runAt, now
 with n as materialized (
   select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[], $4::int[], $5::bigint[], $6::bigint[])
-    as n (id, line, rank, lane, delay, run_at)
+    as n (id, job_type, rank, lane, delay, run_at)
 ),
 edited as (
-  update "holdfast"."ready" r set line = coalesce(n.line, r.line), rank = coalesce(n.rank, r.rank), lane =
+  update "holdfast"."ready" r set job_type = coalesce(n.job_type, r.job_type), rank = coalesce(n.rank, r.rank), lane =
       coalesce(n.lane, r.lane),
     run_at = case when r.waits is null then coalesce(case when coalesce(n.run_at, n.delay) is not null then
         greatest(coalesce($7::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), coalesce(n.run_at,
@@ -1961,23 +1971,23 @@ edited as (
         coalesce(n.run_at, coalesce($7::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) +
         n.delay)) end, r.due_at) end,
     note = case when coalesce(n.run_at, n.delay) is null or r.waits = 'resume' then r.note end
-  from n where r.id = n.id and r.token is null returning r.id, n.line as moved
+  from n where r.id = n.id and r.token is null returning r.id, n.job_type as moved
 ),
 moved as (
-  update "holdfast"."job" j set line = e.moved from edited e where j.id = e.id and e.moved is not null
+  update "holdfast"."job" j set job_type = e.moved from edited e where j.id = e.id and e.moved is not null
 )
 select id from edited;
 
 -- editEnded
--- with rows.id, rows.line, rows.rank
-with n as materialized (select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[]) as n (id, line, rank)),
+-- with rows.id, rows.jobType, rows.rank
+with n as materialized (select * from unnest($1::pg_catalog.uuid[], $2::int[], $3::int[]) as n (id, job_type, rank)),
 edited as (
-  update "holdfast"."history" h set line = coalesce(n.line, h.line), rank = coalesce(n.rank, h.rank)
-  from n where h.id = n.id and h.id = any($1::pg_catalog.uuid[]) returning h.id, n.line
+  update "holdfast"."history" h set job_type = coalesce(n.job_type, h.job_type), rank = coalesce(n.rank, h.rank)
+  from n where h.id = n.id and h.id = any($1::pg_catalog.uuid[]) returning h.id, n.job_type
 ),
 moved as (
-  update "holdfast"."job" j set line = e.line from edited e where j.id = e.id and j.id = any($1::pg_catalog.uuid[]) and
-      e.line is not null
+  update "holdfast"."job" j set job_type = e.job_type from edited e where j.id = e.id and j.id =
+      any($1::pg_catalog.uuid[]) and e.job_type is not null
 )
 select id from edited;
 
@@ -2003,7 +2013,7 @@ select l.queue, l.name, coalesce($1::bigint, (extract(epoch from statement_times
   min(r.run_at) filter (where r.token is null and r.run_at > coalesce($1::bigint, (extract(epoch from
       statement_timestamp()) * 1000.0)::bigint) and r.run_at < 8633688480000000 and coalesce(r.waits, 'sleep') =
       'sleep') as next
-from "holdfast"."line" l left join "holdfast"."ready" r on r.line = l.id group by l.queue, l.name;
+from "holdfast"."job_type" l left join "holdfast"."ready" r on r.job_type = l.id group by l.queue, l.name;
 
 -- setQueue
 -- with name, paused, now, draining, settings, coolBase, coolMax, limited
@@ -2015,7 +2025,7 @@ values ($1, case when $2::pg_catalog.bool then coalesce($3::bigint, (extract(epo
   case when $8::pg_catalog.bool then coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       + 15000 end)
 on conflict (name) do update set
-  limited = coalesce($8::pg_catalog.bool, q.limited), gate_at = null,
+  limited = coalesce($8::pg_catalog.bool, q.limited), limited_until = null,
   adopt_until = case when $8::pg_catalog.bool and not q.limited then coalesce($3::bigint, (extract(epoch from
       statement_timestamp()) * 1000.0)::bigint) + 15000 else q.adopt_until end,
   paused_at = case when $2::pg_catalog.bool is null then q.paused_at when $2::pg_catalog.bool then coalesce(q.paused_at,
@@ -2030,33 +2040,36 @@ on conflict (name) do update set
 -- endDrains
 -- with now
   with recursive scope as materialized (
-    select l.id as line, l.queue from "holdfast"."line" l join "holdfast"."queue" q on q.name = l.queue where q.drain_at
-        is not null
+    select l.id as job_type, l.queue from "holdfast"."job_type" l join "holdfast"."queue" q on q.name = l.queue where
+        q.drain_at is not null
   ),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast"."ready" r where r.line = s.line order by r.rank limit 1) from scope s
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = s.job_type order by r.rank limit 1)
+      from scope s
   union all
-  select l.line, (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > l.rank order by r.rank
-      limit 1)
+  select l.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > l.rank order by
+      r.rank limit 1)
   from level_of l where l.rank is not null
 )
   update "holdfast"."queue" q set paused_at = coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
       1000.0)::bigint), drain_at = null
   where q.drain_at is not null
     and not exists (
-      select 1 from scope s join level_of l on l.line = s.line
-      where s.queue = q.name and (select true from "holdfast"."ready" r where r.line = l.line and r.rank = l.rank and
-          r.run_at <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) limit 1))
+      select 1 from scope s join level_of l on l.job_type = s.job_type
+      where s.queue = q.name and (select true from "holdfast"."ready" r where r.job_type = l.job_type and r.rank =
+          l.rank and r.run_at <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+          limit 1))
     and not exists (
       select 1 from "holdfast"."claim" c cross join lateral pg_catalog.unnest(c.ids) as o (id)
-        cross join lateral (select h.line from "holdfast"."ready" h where h.id = o.id and h.token = c.token offset 0) r
-        join "holdfast"."line" l on l.id = r.line
+        cross join lateral (select h.job_type from "holdfast"."ready" h where h.id = o.id and h.token = c.token offset
+            0) r
+        join "holdfast"."job_type" l on l.id = r.job_type
       where l.queue = q.name)
     -- Nor one that waits for a job that has ended, of which it will hear in a moment.
     and not exists (
-      select 1 from "holdfast"."dependency" d cross join lateral (select w.line from "holdfast"."ready" w where w.id =
-          d.job offset 0) r
-        join "holdfast"."line" l on l.id = r.line
+      select 1 from "holdfast"."dependency" d cross join lateral (select w.job_type from "holdfast"."ready" w where w.id
+          = d.job offset 0) r
+        join "holdfast"."job_type" l on l.id = r.job_type
       where l.queue = q.name and
     d.state is null and (select k.id from "holdfast"."ready" k where k.id = d.on_job) is null
       and (d.policy <> 'wait' or coalesce((select e.state from "holdfast"."history" e where e.id = d.on_job), 'gone') in
@@ -2135,12 +2148,12 @@ where id = any($1::bigint[]) and kind = 'worker' and lease_until > coalesce($2::
     statement_timestamp()) * 1000.0)::bigint) and closed_at is null
 returning id;
 
--- kinds
-select name, has_unique, has_lane, is_machine, lanes, budget from "holdfast"."kind";
+-- definitions
+select name, has_unique, has_lane, is_machine, lanes, budget from "holdfast"."definition";
 
--- registerKinds
+-- registerDefinitions
 -- with now, rows.name, rows.unique, rows.lane, rows.machine, rows.lanes, rows.budget
-insert into "holdfast"."kind" (name, has_unique, has_lane, is_machine, lanes, budget, seen_at)
+insert into "holdfast"."definition" (name, has_unique, has_lane, is_machine, lanes, budget, seen_at)
 select w.name, w.has_unique, w.has_lane, w.is_machine, w.lanes, w.budget, coalesce($1::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint)
 from unnest($2::pg_catalog.text[], $3::pg_catalog.bool[], $4::pg_catalog.bool[], $5::pg_catalog.bool[],
@@ -2242,28 +2255,28 @@ where name = $10 and next_at is not distinct from $11::bigint returning name;
 update "holdfast"."schedule" set fault = $1, fault_at = coalesce($2::bigint, (extract(epoch from statement_timestamp())
     * 1000.0)::bigint) where name = $3 and fault is null returning name;
 
--- slotsMade
+-- occurrencesMade
 -- with name, from, to
-select at from "holdfast"."slot" where schedule = $1 and at >= $2::bigint and at < $3::bigint order by at;
+select at from "holdfast"."occurrence" where schedule = $1 and at >= $2::bigint and at < $3::bigint order by at;
 
--- newestSlots
+-- newestOccurrences
 -- with name, limit
 select s.at, s.job from (
-  select schedule, at, job from "holdfast"."slot" where (schedule, at) <= ($1, 9223372036854775807::bigint)
+  select schedule, at, job from "holdfast"."occurrence" where (schedule, at) <= ($1, 9223372036854775807::bigint)
   order by schedule desc, at desc limit $2::int
 ) s where s.schedule = $1;
 
--- slotsAround
+-- occurrencesAround
 -- with name, at
 select at, job from (
-  select * from (select schedule, at, job from "holdfast"."slot" where (schedule, at) < ($1, $2::bigint) order by
+  select * from (select schedule, at, job from "holdfast"."occurrence" where (schedule, at) < ($1, $2::bigint) order by
       schedule desc, at desc limit 1) b
   union all
-  select * from (select schedule, at, job from "holdfast"."slot" where (schedule, at) > ($1, $2::bigint) order by
+  select * from (select schedule, at, job from "holdfast"."occurrence" where (schedule, at) > ($1, $2::bigint) order by
       schedule, at limit 1) a
 ) s where s.schedule = $1;
 
--- slotJobs
+-- occurrenceJobs
 -- with ids, now
 select o.id, w.*, j.extras, coalesce((select true from "holdfast"."step" p where p.job = o.id limit 1), false) as
     stepped
@@ -2283,9 +2296,9 @@ cross join lateral (
 ) w
 cross join lateral (select k.extras from "holdfast"."job" k where k.id = o.id offset 0) j;
 
--- addSlots
+-- addOccurrences
 -- with rows.name, rows.at, rows.job, rows.madeAt
-insert into "holdfast"."slot" (schedule, at, job, made_at)
+insert into "holdfast"."occurrence" (schedule, at, job, made_at)
 select * from unnest($1::pg_catalog.text[], $2::bigint[], $3::pg_catalog.uuid[], $4::bigint[])
 on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at;
 
@@ -2483,18 +2496,18 @@ delete from "holdfast"."log" l using pg_catalog.unnest($1::pg_catalog.uuid[]) as
 select id, job, at, level, attempt, message, details from "holdfast"."log" where job = $1::pg_catalog.uuid order by id
     desc limit $2::int;
 
--- forgetSeries
+-- deleteOldSeries
 -- with metricsBefore, eventsBefore
 with m as (delete from "holdfast"."metric" where minute < $1::bigint),
   s as (delete from "holdfast"."metric_sum" where minute < $1::bigint),
-  a as (delete from "holdfast"."slot" where made_at < $1::bigint),
+  a as (delete from "holdfast"."occurrence" where made_at < $1::bigint),
   g as (delete from "holdfast"."gauge" where minute < $1::bigint),
   o as (delete from "holdfast"."log" l where not (exists (select 1 from "holdfast"."ready" r where r.id = l.job) or
       exists (select 1 from "holdfast"."history" h where h.id = l.job)))
 delete from "holdfast"."event" where id < $2::pg_catalog.uuid;
 
 -- recordSteps
--- with rows.job, rows.token, rows.name, rows.seq, rows.place, rows.kind, rows.state, rows.attempt, rows.tries,
+-- with rows.job, rows.token, rows.name, rows.seq, rows.givenOrder, rows.kind, rows.state, rows.attempt, rows.tries,
 --     rows.took, rows.wakeIn, rows.undo, rows.fails, rows.given, rows.output, rows.error, rows.label, rows.after, session,
 --     now
 with n as materialized (
@@ -2503,8 +2516,8 @@ with n as materialized (
     $7::pg_catalog.text[], $8::int[], $9::int[], $10::bigint[], $11::bigint[], $12::pg_catalog.bool[], $13::int[],
         $14::int[],
     $15::pg_catalog.text[], $16::pg_catalog.text[], $17::pg_catalog.text[], $18::pg_catalog.text[])
-    as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error,
-        label, after)
+    as n (job, token, name, seq, given_order, kind, state, attempt, tries, took, wake_in, undo, fails, given, output,
+        error, label, after)
 ),
 held as materialized (
   select r.id, r.token from "holdfast"."ready" r where r.id = any($1::pg_catalog.uuid[]) and r.token = any($2::bigint[])
@@ -2512,17 +2525,18 @@ held as materialized (
       s.lease_until > coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
   order by r.id for share
 )
-insert into "holdfast"."step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
-select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, coalesce($20::bigint, (extract(epoch from
-    statement_timestamp()) * 1000.0)::bigint) - n.took,
+insert into "holdfast"."step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
+select n.job, n.name, n.seq, n.given_order, n.kind, n.state, n.attempt, n.tries, coalesce($20::bigint, (extract(epoch
+    from statement_timestamp()) * 1000.0)::bigint) - n.took,
   case when n.state <> 'open' then coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
       end, coalesce($20::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + n.wake_in, null, null,
       n.undo, n.fails, n.given, n.output, n.error, n.label
 from n join held h on h.id = n.job and h.token = n.token where (n.after is null or exists (select 1 from
     "holdfast"."step" w where w.job = n.job and w.name = n.after and w.state <> 'open'))
-on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
-    = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
+on conflict (job, name) do update set given_order = case when (s.state = 'done' or (s.attempt = excluded.attempt and
+    (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.given_order, excluded.given_order) else
+    excluded.given_order end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
       excluded.tries))) then s.state else excluded.state end, attempt = case when (s.state = 'done' or (s.attempt =
       excluded.attempt and (s.state = 'failed' or s.tries > excluded.tries))) then s.attempt else excluded.attempt end,
@@ -2542,23 +2556,23 @@ returning s.job, s.name, s.wake_at;
 
 -- findSteps
 -- with id
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid order by seq, name;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid order by seq, name;
 
 -- stepsBefore
 -- with id, before, limit
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from (
-  select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-      given, output, error, label from "holdfast"."step" where (job, seq) < ($1::pg_catalog.uuid, $2::int) order by job
-      desc, seq desc limit $3::int
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from (
+  select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+      fails, given, output, error, label from "holdfast"."step" where (job, seq) < ($1::pg_catalog.uuid, $2::int) order
+      by job desc, seq desc limit $3::int
 ) s where s.job = $1::pg_catalog.uuid;
 
 -- openSteps
 -- with id, limit
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid and state = 'open' and name <>
-    '$undo' limit $2::int;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid and state = 'open' and
+    name <> '$undo' limit $2::int;
 
 -- countSteps
 -- with id, before, limit
@@ -2568,15 +2582,15 @@ select pg_catalog.count(*) as n from (select 1 from "holdfast"."step" where job 
 -- forkable
 -- with id
 select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line where h.id
-    = $1::pg_catalog.uuid;
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    where h.id = $1::pg_catalog.uuid;
 
 -- copySteps
 -- with to, id, before
-insert into "holdfast"."step" (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic,
-    child, undo, fails, given, output, error, label)
-select $1::pg_catalog.uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false,
-    fails, given, output, error, label from "holdfast"."step" where job = $2::pg_catalog.uuid and seq < $3::int;
+insert into "holdfast"."step" (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at,
+    topic, child, undo, fails, given, output, error, label)
+select $1::pg_catalog.uuid, name, seq, given_order, kind, state, 1, tries, started_at, ended_at, wake_at, null, child,
+    false, fails, given, output, error, label from "holdfast"."step" where job = $2::pg_catalog.uuid and seq < $3::int;
 
 -- markBegun
 -- with id
@@ -2584,8 +2598,8 @@ update "holdfast"."ready" set begun = true where id = $1::pg_catalog.uuid;
 
 -- findStep
 -- with id, name
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid and name = $2;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast"."step" where job = $1::pg_catalog.uuid and name = $2;
 
 -- machineSteps
 -- with ids
@@ -2625,7 +2639,7 @@ spent as (delete from "holdfast"."claim" c where c.token = any($10::bigint[]) an
     (select 1 from "holdfast"."session" s where s.id = $11::bigint and s.lease_until > coalesce($9::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
 update "holdfast"."ready" r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted =
-    null, note = null, wish = null, waits = u.waits,
+    null, note = null, request = null, waits = u.waits,
   pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
   run_at = case when u.signalled then coalesce($9::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
     when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then coalesce($9::bigint,
@@ -2643,7 +2657,7 @@ select pg_advisory_xact_lock(hashtextextended(topic, 7::bigint)) from (
   select distinct topic from pg_catalog.unnest($1::pg_catalog.text[]) as topic order by 1) o;
 
 -- takeSignal
--- with id, token, session, now, name, topic, wakeIn, seq, place, attempt, fails, given, after
+-- with id, token, session, now, name, topic, wakeIn, seq, givenOrder, attempt, fails, given, after
 with
 held as materialized (
   select r.id from "holdfast"."ready" r where r.id = $1::pg_catalog.uuid and r.token = $2::bigint and r.session =
@@ -2667,8 +2681,8 @@ known as materialized (
         1000.0)::bigint) + $7::bigint end) as wake_at
 ),
 taken as (
-  insert into "holdfast"."step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-      topic, child, undo, fails, given, output, error, label)
+  insert into "holdfast"."step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+      wake_at, topic, child, undo, fails, given, output, error, label)
   select h.id, $5::pg_catalog.text, $8::int, case when o.over then $9::int end, 'signal', case when o.over then 'done'
       else 'open' end,
     $10::int, 1, coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), case when o.over
@@ -2680,8 +2694,9 @@ taken as (
       (extract(epoch from statement_timestamp()) * 1000.0)::bigint), false) as over) o
   where not exists (select 1 from ended) and ($13::pg_catalog.text is null or exists (select 1 from "holdfast"."step" w
       where w.job = h.id and w.name = $13::pg_catalog.text and w.state <> 'open'))
-on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
-    = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
+on conflict (job, name) do update set given_order = case when (s.state = 'done' or (s.attempt = excluded.attempt and
+    (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.given_order, excluded.given_order) else
+    excluded.given_order end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
       excluded.tries))) then s.state else excluded.state end, attempt = case when (s.state = 'done' or (s.attempt =
       excluded.attempt and (s.state = 'failed' or s.tries > excluded.tries))) then s.attempt else excluded.attempt end,
@@ -2782,9 +2797,9 @@ select 'end', id::pg_catalog.text, state from (
   limit $2::int) ended
 union all
 select 'expired', '', null where exists (select 1 from "holdfast"."signal" where expires_at <= coalesce($1::bigint,
-    (extract(epoch from statement_timestamp()) * 1000.0)::bigint))) s) as flows,
-  exists (select 1 from "holdfast"."override" where until_at <= coalesce($1::bigint, (extract(epoch from
-      statement_timestamp()) * 1000.0)::bigint)) as overrides,
+    (extract(epoch from statement_timestamp()) * 1000.0)::bigint))) s) as workflows,
+  exists (select 1 from "holdfast"."temporary_limit" where until_at <= coalesce($1::bigint, (extract(epoch from
+      statement_timestamp()) * 1000.0)::bigint)) as temporary_limits,
   exists (select 1 from "holdfast"."queue" where limited) or exists (select 1 from "holdfast"."budget") as limits,
   exists (select 1 from "holdfast"."queue" where drain_at is not null) as drains;
 
@@ -2871,8 +2886,8 @@ where job = any($1::pg_catalog.uuid[]) and ((undo and state = 'done') or name = 
 -- startUndo
 -- with rows.id, now, rows.state, rows.output
 with marked as (update "holdfast"."ready" r set undoing = true where r.id = any($1::pg_catalog.uuid[]))
-insert into "holdfast"."step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
+insert into "holdfast"."step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
 select n.id, '$undo', 2147483647, null, 'undo', 'open', 0, 0, coalesce($2::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint), null, null, null, null, false, 0, 2147483647, n.output, null, n.state
 from unnest($1::pg_catalog.uuid[], $3::pg_catalog.text[], $4::pg_catalog.text[]) as n (id, state, output)
@@ -2908,8 +2923,8 @@ held as materialized (
 ),
 moved as (update "holdfast"."ready" r set attempt = $5::int, crashes = 0 from held h where r.id = h.id and $5::int is
     not null returning r.id)
-insert into "holdfast"."step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
+insert into "holdfast"."step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
 select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, coalesce($4::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint) - n.took, case when n.state = 'done' then coalesce($4::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint) end, null, null, null, false, 0, n.seq, n.output,
@@ -2917,8 +2932,8 @@ select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, coalesce($
 from held h, unnest($6::pg_catalog.text[], $7::int[], $8::pg_catalog.text[], $9::pg_catalog.text[], $10::int[],
     $11::bigint[],
   $12::pg_catalog.text[], $13::pg_catalog.text[]) as n (name, seq, kind, state, tries, took, output, label)
-on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state =
-    excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+on conflict (job, name) do update set seq = excluded.seq, given_order = excluded.given_order, given = excluded.given,
+    state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
   started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
   where excluded.seq >= s.seq
 returning s.job as id;
@@ -2939,22 +2954,23 @@ update "holdfast"."job" j set extras = $5::pg_catalog.text from held h where j.i
 select r.id from "holdfast"."ready" r where r.id = $1::pg_catalog.uuid and r.token = $2::bigint and r.session =
     $3::bigint;
 
--- liveFlows
+-- liveWorkflows
 -- with names, after, limit
 select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from "holdfast"."ready" r
-    join "holdfast"."line" l on l.id = r.line join "holdfast"."job" j on j.id = r.id
+    join "holdfast"."job_type" l on l.id = r.job_type join "holdfast"."job" j on j.id = r.id
 where r.begun and l.name = any($1::pg_catalog.text[]) and r.id > coalesce($2::pg_catalog.uuid,
     '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) and exists (select 1 from "holdfast"."step" s where s.job =
     r.id)
 order by r.id limit $3::int;
 
--- flowRow
+-- workflowRow
 -- with id
 select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from "holdfast"."ready" r
-    join "holdfast"."line" l on l.id = r.line join "holdfast"."job" j on j.id = r.id where r.id = $1::pg_catalog.uuid
+    join "holdfast"."job_type" l on l.id = r.job_type join "holdfast"."job" j on j.id = r.id where r.id =
+    $1::pg_catalog.uuid
 union all
 select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from "holdfast"."history" h join
-    "holdfast"."line" l on l.id = h.line join "holdfast"."job" j on j.id = h.id where h.id = $1::pg_catalog.uuid
+    "holdfast"."job_type" l on l.id = h.job_type join "holdfast"."job" j on j.id = h.id where h.id = $1::pg_catalog.uuid
 limit 1;
 
 -- addBatch
@@ -2997,7 +3013,7 @@ select b.id, b.made_at, b.total, b.names, b.then_job, b.then_name, b.policy, x.t
 ) x cross join lateral (select * from "holdfast"."batch" k where k.id = x.batch offset 0) b
 order by b.id desc, x.then limit $2::int;
 
--- forgetBatches
+-- deleteBatches
 -- with before, limit
 delete from "holdfast"."batch" where id = any(array(
   select b.id from "holdfast"."batch" b where b.id < $1::pg_catalog.uuid and not exists (select 1 from
@@ -3007,14 +3023,14 @@ delete from "holdfast"."batch" where id = any(array(
 
 -- browseLive, 1 of 2
 -- with now, scan, limit
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where true order by r.id
       desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
@@ -3025,10 +3041,10 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseLive, 2 of 2
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.id <
       least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
 wanted as materialized (
@@ -3036,13 +3052,13 @@ wanted as materialized (
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3079,15 +3095,15 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseHeld, 1 of 2
 -- with now, scan, limit
 with walked as materialized (
-  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
       pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where true
       order by r.id desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
@@ -3099,9 +3115,9 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (
-  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
       pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where r.id
@@ -3111,13 +3127,13 @@ wanted as materialized (
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3151,16 +3167,16 @@ union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $7::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseTroubled, 1 of 2
+-- browseFailed, 1 of 2
 -- with now, scan, limit
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
-      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
-      null and true order by r.id desc limit $2::int),
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.failure_group is
+      not null and true order by r.id desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $3::int)
@@ -3168,27 +3184,27 @@ union all
 select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
     from walked);
 
--- browseTroubled, 2 of 2
+-- browseFailed, 2 of 2
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
-      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
-      null and r.id < least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.failure_group is
+      not null and r.id < least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3224,10 +3240,10 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 
 -- browseEnded, 1 of 2
 -- with scan, limit
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where true order by h.id desc limit $1::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where true order by h.id desc limit $1::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $2::int)
@@ -3238,21 +3254,21 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseEnded, 2 of 2
 -- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id desc limit
-    $3::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id
+    desc limit $3::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($4::pg_catalog.text[], $5::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $6::pg_catalog.uuid
     and w.state = any($7::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($8::pg_catalog.text[])
     and l.name = any($9::pg_catalog.text[]))
-    and w.error_group = $10::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $10::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $11::bigint
     and w.attempt <= $12::bigint
     and w.ended_at >= $13::bigint
@@ -3287,12 +3303,12 @@ union all
 select null, (select id from (select id from walked order by id limit 1) lowest where id > $6::pg_catalog.uuid), (select
     pg_catalog.count(*) from walked);
 
--- browseUnhappy, 1 of 2
+-- browseNotDone, 1 of 2
 -- with scan, limit
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $2::int)
@@ -3300,24 +3316,24 @@ union all
 select null, (select id from (select id from walked order by id limit 1) lowest where true), (select pg_catalog.count(*)
     from walked);
 
--- browseUnhappy, 2 of 2
+-- browseNotDone, 2 of 2
 -- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order
-    by h.id desc limit $3::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid,
+    $2::pg_catalog.uuid) order by h.id desc limit $3::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($4::pg_catalog.text[], $5::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $6::pg_catalog.uuid
     and w.state = any($7::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($8::pg_catalog.text[])
     and l.name = any($9::pg_catalog.text[]))
-    and w.error_group = $10::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $10::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $11::bigint
     and w.attempt <= $12::bigint
     and w.ended_at >= $13::bigint
@@ -3355,11 +3371,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseChildren, 1 of 2
 -- with now, workflow, scan, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and true order by p.id desc limit
@@ -3367,7 +3383,7 @@ with walked as materialized (
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
@@ -3379,11 +3395,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
 --     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and p.id <
@@ -3395,13 +3411,13 @@ wanted as materialized (
       unnest($6::pg_catalog.text[], $7::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $8::pg_catalog.uuid
     and w.state = any($9::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($10::pg_catalog.text[])
     and l.name = any($11::pg_catalog.text[]))
-    and w.error_group = $12::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $12::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $13::bigint
     and w.attempt <= $14::bigint
     and w.ended_at >= $15::bigint
@@ -3440,11 +3456,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseNamed, 1 of 2
 -- with now, ids, scan, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from
@@ -3452,7 +3468,7 @@ with walked as materialized (
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
@@ -3464,11 +3480,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- with now, ids, workflow, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin,
 --     attemptMax, endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from
@@ -3482,13 +3498,13 @@ wanted as materialized (
       unnest($8::pg_catalog.text[], $9::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $10::pg_catalog.uuid
     and w.state = any($11::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($12::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($12::pg_catalog.text[])
     and l.name = any($13::pg_catalog.text[]))
-    and w.error_group = $14::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $14::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $15::bigint
     and w.attempt <= $16::bigint
     and w.ended_at >= $17::bigint
@@ -3527,11 +3543,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- browseMembers, 1 of 2
 -- with now, batch, scan, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and true order by p.id desc limit
@@ -3539,7 +3555,7 @@ with walked as materialized (
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
 (select f.id, null::pg_catalog.uuid as bottom, null::bigint as walked from found f order by f.id desc limit $4::int)
@@ -3551,11 +3567,11 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 -- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
 --     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search, limit
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and p.id < least($3::pg_catalog.uuid,
@@ -3567,13 +3583,13 @@ wanted as materialized (
       unnest($6::pg_catalog.text[], $7::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $8::pg_catalog.uuid
     and w.state = any($9::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($10::pg_catalog.text[])
     and l.name = any($11::pg_catalog.text[]))
-    and w.error_group = $12::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $12::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $13::bigint
     and w.attempt <= $14::bigint
     and w.ended_at >= $15::bigint
@@ -3611,27 +3627,28 @@ select null, (select id from (select id from walked order by id limit 1) lowest 
 
 -- tallyLive, 1 of 2
 -- with now, scan
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where true order by r.id
       desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
 -- tallyLive, 2 of 2
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.id <
       least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
 wanted as materialized (
@@ -3639,13 +3656,13 @@ wanted as materialized (
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3674,25 +3691,27 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
 -- tallyHeld, 1 of 2
 -- with now, scan
 with walked as materialized (
-  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
       pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where true
       order by r.id desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
@@ -3700,9 +3719,9 @@ union all select null, null, (select pg_catalog.count(*) from walked), (select i
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (
-  select r.id, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
       r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."claim" c cross join lateral
       pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r where r.id
@@ -3712,13 +3731,13 @@ wanted as materialized (
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3747,47 +3766,49 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
--- tallyTroubled, 1 of 2
+-- tallyFailed, 1 of 2
 -- with now, scan
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
-      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
-      null and true order by r.id desc limit $2::int),
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.failure_group is
+      not null and true order by r.id desc limit $2::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
--- tallyTroubled, 2 of 2
+-- tallyFailed, 2 of 2
 -- with now, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
-with walked as materialized (select r.id, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.id, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
-      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.error_group,
-      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.error_group is not
-      null and r.id < least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
+      r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.failure_group,
+      r.attempt, r.session, r.started_at, null::bigint as ended_at from "holdfast"."ready" r where r.failure_group is
+      not null and r.id < least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by r.id desc limit $4::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($5::pg_catalog.text[], $6::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $7::pg_catalog.uuid
     and w.state = any($8::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($9::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($9::pg_catalog.text[])
     and l.name = any($10::pg_catalog.text[]))
-    and w.error_group = $11::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $11::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $12::bigint
     and w.attempt <= $13::bigint
     and w.ended_at >= $14::bigint
@@ -3816,40 +3837,42 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $7::pg_catalog.uuid);
 
 -- tallyEnded, 1 of 2
 -- with scan
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where true order by h.id desc limit $1::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where true order by h.id desc limit $1::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
 -- tallyEnded, 2 of 2
 -- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id desc limit
-    $3::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by h.id
+    desc limit $3::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($4::pg_catalog.text[], $5::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $6::pg_catalog.uuid
     and w.state = any($7::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($8::pg_catalog.text[])
     and l.name = any($9::pg_catalog.text[]))
-    and w.error_group = $10::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $10::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $11::bigint
     and w.attempt <= $12::bigint
     and w.ended_at >= $13::bigint
@@ -3879,40 +3902,42 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $6::pg_catalog.uuid);
 
--- tallyUnhappy, 1 of 2
+-- tallyNotDone, 1 of 2
 -- with scan
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.state <> 'done' and true order by h.id desc limit $1::int),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
--- tallyUnhappy, 2 of 2
+-- tallyNotDone, 2 of 2
 -- with cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax, endedMin,
 --     endedMax, now, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
-with walked as materialized (select h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at
-    from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order
-    by h.id desc limit $3::int),
+with walked as materialized (select h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at,
+    h.ended_at from "holdfast"."history" h where h.state <> 'done' and h.id < least($1::pg_catalog.uuid,
+    $2::pg_catalog.uuid) order by h.id desc limit $3::int),
 wanted as materialized (
   select p.want, array(select json_array_elements_text(p.path::pg_catalog.json)) as path from
       unnest($4::pg_catalog.text[], $5::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $6::pg_catalog.uuid
     and w.state = any($7::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($8::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($8::pg_catalog.text[])
     and l.name = any($9::pg_catalog.text[]))
-    and w.error_group = $10::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $10::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $11::bigint
     and w.attempt <= $12::bigint
     and w.ended_at >= $13::bigint
@@ -3942,18 +3967,19 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $6::pg_catalog.uuid);
 
 -- tallyChildren, 1 of 2
 -- with now, workflow, scan
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and true order by p.id desc limit
@@ -3961,10 +3987,11 @@ with walked as materialized (
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
@@ -3972,11 +3999,11 @@ union all select null, null, (select pg_catalog.count(*) from walked), (select i
 -- with now, workflow, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
 --     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, trace, search
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."job" p where p.parent_id = $2::pg_catalog.uuid and p.id <
@@ -3988,13 +4015,13 @@ wanted as materialized (
       unnest($6::pg_catalog.text[], $7::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $8::pg_catalog.uuid
     and w.state = any($9::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($10::pg_catalog.text[])
     and l.name = any($11::pg_catalog.text[]))
-    and w.error_group = $12::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $12::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $13::bigint
     and w.attempt <= $14::bigint
     and w.ended_at >= $15::bigint
@@ -4025,18 +4052,19 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $8::pg_catalog.uuid);
 
 -- tallyMembers, 1 of 2
 -- with now, batch, scan
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and true order by p.id desc limit
@@ -4044,10 +4072,11 @@ with walked as materialized (
   left join lateral (select * from "holdfast"."ready" k where k.id = c.id offset 0) r on true
   left join lateral (select * from "holdfast"."history" k where k.id = c.id offset 0) h on true),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where true);
 
@@ -4055,11 +4084,11 @@ union all select null, null, (select pg_catalog.count(*) from walked), (select i
 -- with now, batch, cursor, before, scan, paths, wants, from, states, queues, names, group, attemptMin, attemptMax,
 --     endedMin, endedMax, ranMin, ranMax, worker, error, lane, key, since, until, workflow, trace, search
 with walked as materialized (
-  select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else case when r.token is not null
-      then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else case when r.token
+      is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end end as state,
-    coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt,
+    coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt,
         coalesce(r.session, h.session) as session,
     coalesce(r.started_at, h.started_at) as started_at, h.ended_at
   from (select p.id from "holdfast"."member" p where p.batch = $2::pg_catalog.uuid and p.id < least($3::pg_catalog.uuid,
@@ -4071,13 +4100,13 @@ wanted as materialized (
       unnest($6::pg_catalog.text[], $7::pg_catalog.text[]) as p (path, want)
 ),
 found as (
-  select w.id, w.state, w.line from walked w
+  select w.id, w.state, w.job_type from walked w
   where w.id >= $8::pg_catalog.uuid
     and w.state = any($9::pg_catalog.text[])
-    and w.line in (select l.id from "holdfast"."line" l where l.queue = any($10::pg_catalog.text[])
+    and w.job_type in (select l.id from "holdfast"."job_type" l where l.queue = any($10::pg_catalog.text[])
     and l.name = any($11::pg_catalog.text[]))
-    and w.error_group = $12::pg_catalog.text
-    and w.error_group is not null
+    and w.failure_group = $12::pg_catalog.text
+    and w.failure_group is not null
     and w.attempt >= $13::bigint
     and w.attempt <= $14::bigint
     and w.ended_at >= $15::bigint
@@ -4108,31 +4137,33 @@ found as (
               #> x.path) is not null then 'null' end)
             is distinct from x.want) end offset 0)
 )
-select f.state, f.line, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state, f.line
+select f.state, f.job_type, pg_catalog.count(*) as n, null::pg_catalog.uuid as bottom from found f group by f.state,
+    f.job_type
 union all select null, null, (select pg_catalog.count(*) from walked), (select id from (select id from walked order by
     id limit 1) lowest where id > $8::pg_catalog.uuid);
 
--- lineUp
--- with queues, names, fromAt, now, fromPlace, limit
-  with recursive scope as (select l.id as line from "holdfast"."line" l
+-- jobsInOrder
+-- with queues, names, fromAt, now, fromRowKey, limit
+  with recursive scope as (select l.id as job_type from "holdfast"."job_type" l
       where ($1::pg_catalog.text[] is null or l.queue = any($1::pg_catalog.text[])) and ($2::pg_catalog.text[] is null
           or l.name = any($2::pg_catalog.text[]))),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast"."ready" r where r.line = s.line order by r.rank limit 1) from scope s
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = s.job_type order by r.rank limit 1)
+      from scope s
   union all
-  select l.line, (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > l.rank order by r.rank
-      limit 1)
+  select l.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > l.rank order by
+      r.rank limit 1)
   from level_of l where l.rank is not null
 )
   select h.id, h.run_at, h.waits from level_of lv cross join lateral (
-    select r.id, r.run_at, r.rank, r.line, r.waits from "holdfast"."ready" r
+    select r.id, r.run_at, r.rank, r.job_type, r.waits from "holdfast"."ready" r
     where case when r.token is null then true end
-      and (r.line, r.rank, r.run_at, r.id) > (lv.line, lv.rank, greatest($3::bigint, coalesce($4::bigint, (extract(epoch
-          from statement_timestamp()) * 1000.0)::bigint)),
+      and (r.job_type, r.rank, r.run_at, r.id) > (lv.job_type, lv.rank, greatest($3::bigint, coalesce($4::bigint,
+          (extract(epoch from statement_timestamp()) * 1000.0)::bigint)),
         case when $3::bigint > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then
             $5::pg_catalog.uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::pg_catalog.uuid end)
-    order by r.line, r.rank, r.run_at, r.id limit $6::int
-  ) h where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.run_at < 8633688480000000
+    order by r.job_type, r.rank, r.run_at, r.id limit $6::int
+  ) h where lv.rank is not null and h.job_type = lv.job_type and h.rank = lv.rank and h.run_at < 8633688480000000
   order by h.run_at, h.id limit $6::int;
 
 -- idsFrom
@@ -4153,47 +4184,47 @@ union all select (select id from walked order by id limit 1), (select pg_catalog
 -- with now, ids
 select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key,
     lane, context, parent_id,
-  queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input,
+  queue, name, worker_id, failure_group, case when octet_length(input) <= 4096 then input end as input,
       octet_length(input) as input_bytes
 from (
-select r.error_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, r.id, r.rank, r.attempt, r.crashes, r.run_at,
-    r.started_at, null::bigint as ended_at, r.errors, r.progress, null::pg_catalog.text as output,
+select r.failure_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, r.id, r.rank, r.attempt, r.crashes,
+    r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::pg_catalog.text as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where r.id = any($2::pg_catalog.uuid[]) union all
-select h.error_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, h.id, h.rank, h.attempt, h.crashes, h.run_at,
-    h.started_at, h.ended_at, h.errors, h.progress, h.output,
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type left
+    join "holdfast"."session" s on s.id = r.session where r.id = any($2::pg_catalog.uuid[]) union all
+select h.failure_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, h.id, h.rank, h.attempt, h.crashes,
+    h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where h.id = any($2::pg_catalog.uuid[])) one;
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    left join "holdfast"."session" s on s.id = h.session where h.id = any($2::pg_catalog.uuid[])) one;
 
 -- inspect
 -- with now, id
 select * from (
-select r.error_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, r.id, r.rank, r.attempt, r.crashes, r.run_at,
-    r.started_at, null::bigint as ended_at, r.errors, r.progress, null::pg_catalog.text as output,
+select r.failure_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, r.id, r.rank, r.attempt, r.crashes,
+    r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::pg_catalog.text as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) then case when
       r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as state, r.waits, j.input,
       j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label
       from "holdfast"."step" m where m.job = r.id and m.name = '$machine') as step
-from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."line" l on l.id = r.line left join
-    "holdfast"."session" s on s.id = r.session where r.id = $2::pg_catalog.uuid union all
-select h.error_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, h.id, h.rank, h.attempt, h.crashes, h.run_at,
-    h.started_at, h.ended_at, h.errors, h.progress, h.output,
+from "holdfast"."ready" r join "holdfast"."job" j on j.id = r.id join "holdfast"."job_type" l on l.id = r.job_type left
+    join "holdfast"."session" s on s.id = r.session where r.id = $2::pg_catalog.uuid union all
+select h.failure_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, h.id, h.rank, h.attempt, h.crashes,
+    h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null::bigint as lease_until, s.worker_id, h.state, null::pg_catalog.text as waits, j.input, j.created_at,
       j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from
       "holdfast"."step" m where m.job = h.id and m.name = '$machine') as step
-from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."line" l on l.id = h.line left join
-    "holdfast"."session" s on s.id = h.session where h.id = $2::pg_catalog.uuid) one limit 1;
+from "holdfast"."history" h join "holdfast"."job" j on j.id = h.id join "holdfast"."job_type" l on l.id = h.job_type
+    left join "holdfast"."session" s on s.id = h.session where h.id = $2::pg_catalog.uuid) one limit 1;
 
 -- walkRuns
 -- with before, scan
@@ -4221,68 +4252,69 @@ from unnest($1::pg_catalog.uuid[], $2::bigint[], $3::pg_catalog.bool[]) as n (id
 ) s on true
 where r.known > 0;
 
--- tallyLines
+-- tallyJobTypes
 -- with now, begins.queue, begins.name, begins.at, queues, names, cap, budget
 with recursive clock (now) as materialized (select coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
     1000.0)::bigint)),
-line_of (line, from_at) as materialized (
-  select l.id, coalesce(b.at, '-9223372036854775808'::bigint) from "holdfast"."line" l
+job_type_of (job_type, from_at) as materialized (
+  select l.id, coalesce(b.at, '-9223372036854775808'::bigint) from "holdfast"."job_type" l
   left join unnest($2::pg_catalog.text[], $3::pg_catalog.text[], $4::bigint[]) as b (queue, name, at) on b.queue =
       l.queue and b.name = l.name
   where ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[])) and ($6::pg_catalog.text[] is null or
       l.name = any($6::pg_catalog.text[]))
 ),
-level_of (line, from_at, rank, last) as (
-  select s.*, e.* from unnest(array(select line from line_of), array(select from_at from line_of)) as s (line, from_at)
-      cross join lateral (
-    select r.rank, r.run_at from "holdfast"."ready" r where r.line = s.line and r.run_at >= s.from_at order by r.rank
-        desc, r.run_at desc limit 1) e
+level_of (job_type, from_at, rank, last) as (
+  select s.*, e.* from unnest(array(select job_type from job_type_of), array(select from_at from job_type_of)) as s
+      (job_type, from_at) cross join lateral (
+    select r.rank, r.run_at from "holdfast"."ready" r where r.job_type = s.job_type and r.run_at >= s.from_at order by
+        r.rank desc, r.run_at desc limit 1) e
   union all
-  select l.line, l.from_at, e.* from level_of l cross join lateral (
-    select r.rank, r.run_at from "holdfast"."ready" r where r.line = l.line and r.rank < l.rank and r.run_at >=
+  select l.job_type, l.from_at, e.* from level_of l cross join lateral (
+    select r.rank, r.run_at from "holdfast"."ready" r where r.job_type = l.job_type and r.rank < l.rank and r.run_at >=
         l.from_at order by r.rank desc, r.run_at desc limit 1) e
 ),
 busy as materialized (
-  select r.line, pg_catalog.count(*) as n from "holdfast"."claim" c cross join lateral pg_catalog.unnest(c.ids) as o
+  select r.job_type, pg_catalog.count(*) as n from "holdfast"."claim" c cross join lateral pg_catalog.unnest(c.ids) as o
       (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r join
-      line_of s on s.line = r.line where r.run_at >= s.from_at group by r.line
+      job_type_of s on s.job_type = r.job_type where r.run_at >= s.from_at group by r.job_type
 ),
 waiters (found) as materialized (select exists (select 1 from "holdfast"."ready" r where r.waits in ('signal', 'jobs')
     and r.run_at < 8633688480000000)),
 level as materialized (
   select lv.*, coalesce(b.n, 0) as busy,
     case when lv.last > (select now from clock) and (select found from waiters) then (select pg_catalog.count(*) from
-        (select 1 from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at > (select now from
-        clock) and r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit 100) x) else 0 end as timed
-  from unnest(array(select line from level_of), array(select from_at from level_of), array(select rank from level_of),
-      array(select last from level_of))
-    as lv (line, from_at, rank, last)
-  left join busy b on b.line = lv.line
+        (select 1 from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at > (select
+        now from clock) and r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit 100) x) else 0 end as
+        timed
+  from unnest(array(select job_type from level_of), array(select from_at from level_of), array(select rank from
+      level_of), array(select last from level_of))
+    as lv (job_type, from_at, rank, last)
+  left join busy b on b.job_type = lv.job_type
 ),
 probed as materialized (
   select lv.*, d.run_at as due_at, d.id as due_id, e.run_at as later_at, e.id as later_id, w.run_at as waits_at, w.id as
       waits_id
-  from level lv left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.line = lv.line and r.rank =
-      lv.rank and r.run_at >= lv.from_at and r.run_at <= (select now from clock) order by r.run_at, r.id offset 99 +
-      lv.busy limit 1) d on true
-  left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and
-      lv.last > (select now from clock) and r.run_at > (select now from clock) and r.run_at < 8633688480000000 order by
-      r.run_at, r.id offset 99 + lv.timed limit 1) e on true
-  left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and
-      lv.last >= 8633688480000000 and r.run_at >= 8633688480000000 order by r.run_at, r.id offset 99 + 0 limit 1) w on
-      true
+  from level lv left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.job_type = lv.job_type and
+      r.rank = lv.rank and r.run_at >= lv.from_at and r.run_at <= (select now from clock) order by r.run_at, r.id offset
+      99 + lv.busy limit 1) d on true
+  left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank
+      and lv.last > (select now from clock) and r.run_at > (select now from clock) and r.run_at < 8633688480000000 order
+      by r.run_at, r.id offset 99 + lv.timed limit 1) e on true
+  left join lateral (select r.run_at, r.id from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank
+      and lv.last >= 8633688480000000 and r.run_at >= 8633688480000000 order by r.run_at, r.id offset 99 + 0 limit 1) w
+      on true
 ),
 small as materialized (
   select lv.*, case when lv.due_id is null then (select pg_catalog.count(*) from (select 1 from "holdfast"."ready" r
-      where r.line = lv.line and r.rank = lv.rank and r.run_at >= lv.from_at and r.run_at <= (select now from clock)
-      limit 99 + lv.busy) x) else 100 + lv.busy end as ready,
+      where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at >= lv.from_at and r.run_at <= (select now from
+      clock) limit 99 + lv.busy) x) else 100 + lv.busy end as ready,
     case when lv.last <= (select now from clock) then 0 when lv.later_id is null then (select pg_catalog.count(*) from
-        (select 1 from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at > (select now from
-        clock) and r.run_at < 8633688480000000 limit 99 + lv.timed) x) else 100 + lv.timed end as later,
+        (select 1 from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at > (select
+        now from clock) and r.run_at < 8633688480000000 limit 99 + lv.timed) x) else 100 + lv.timed end as later,
     case when lv.last < 8633688480000000 then 0 when lv.waits_id is null then (select pg_catalog.count(*) from (select 1
-        from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at >= 8633688480000000 limit 99)
-        x) else 100 end as waiting
+        from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at >= 8633688480000000
+        limit 99) x) else 100 end as waiting
   from probed lv
 ),
 cap (n) as materialized (
@@ -4292,25 +4324,26 @@ cap (n) as materialized (
 ),
 large as materialized (
   select lv.*, case when lv.timed < 100 then lv.timed else (select pg_catalog.count(*) from (select 1 from
-      "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at > (select now from clock) and
-      r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit lv.most) x) end as until
+      "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at > (select now from clock)
+      and r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit lv.most) x) end as until
   from (select s.*, (select n from cap) as most from small s) lv
 ),
 counted as materialized (
-  select lv.line, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
+  select lv.job_type, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
     lv.ready + case when lv.due_id is null or lv.most - 100 <= 0 then 0 else (select pg_catalog.count(*) from (select 1
-        from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at >= lv.from_at and r.run_at <=
-        (select now from clock) and (r.run_at, r.id) > (lv.due_at, lv.due_id) limit lv.most - 100) x) end as ready,
+        from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at >= lv.from_at and
+        r.run_at <= (select now from clock) and (r.run_at, r.id) > (lv.due_at, lv.due_id) limit lv.most - 100) x) end as
+        ready,
     lv.later + case when lv.later_id is null or lv.most + lv.until - 100 - lv.timed <= 0 then 0 else (select
-        pg_catalog.count(*) from (select 1 from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and
-        r.run_at > (select now from clock) and r.run_at < 8633688480000000 and (r.run_at, r.id) > (lv.later_at,
+        pg_catalog.count(*) from (select 1 from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank
+        and r.run_at > (select now from clock) and r.run_at < 8633688480000000 and (r.run_at, r.id) > (lv.later_at,
         lv.later_id) limit lv.most + lv.until - 100 - lv.timed) x) end as later,
     lv.waiting + case when lv.waits_id is null or lv.most - 100 <= 0 then 0 else (select pg_catalog.count(*) from
-        (select 1 from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at >= 8633688480000000
-        and (r.run_at, r.id) > (lv.waits_at, lv.waits_id) limit lv.most - 100) x) end as waiting,
+        (select 1 from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at >=
+        8633688480000000 and (r.run_at, r.id) > (lv.waits_at, lv.waits_id) limit lv.most - 100) x) end as waiting,
     case when lv.ready > 0 then (
-      select r.run_at from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.token is null and
-          r.run_at >= lv.from_at and r.run_at <= (select now from clock)
+      select r.run_at from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null
+          and r.run_at >= lv.from_at and r.run_at <= (select now from clock)
       order by r.run_at, r.id limit 1) end as oldest
   from large lv
 ),
@@ -4318,21 +4351,21 @@ counted as materialized (
     wait.
 nexts as materialized (
   select lv.*, case when lv.later = 0 then null
-    when lv.until = 0 then (select r.run_at from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and
-        r.run_at > (select now from clock) and r.run_at < 8633688480000000 order by r.run_at, r.id limit 1)
+    when lv.until = 0 then (select r.run_at from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank =
+        lv.rank and r.run_at > (select now from clock) and r.run_at < 8633688480000000 order by r.run_at, r.id limit 1)
     when lv.until < lv.most and lv.later > lv.until then (
-      select r.run_at from "holdfast"."ready" r where r.line = lv.line and r.rank = lv.rank and r.run_at > (select now
-          from clock) and r.run_at < 8633688480000000 and coalesce(r.waits, 'sleep') = 'sleep' order by r.run_at, r.id
-          limit 1) end as next
+      select r.run_at from "holdfast"."ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.run_at >
+          (select now from clock) and r.run_at < 8633688480000000 and coalesce(r.waits, 'sleep') = 'sleep' order by
+          r.run_at, r.id limit 1) end as next
   from counted lv
 ),
 summed as (
-  select line, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting
-      + until) as waiting,
+  select job_type, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled,
+      sum(waiting + until) as waiting,
     min(oldest) as oldest, min(next) as next, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until
         >= most) as more_waiting,
     bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
-  from nexts group by line
+  from nexts group by job_type
 )
 select l.queue, l.name, (select now from clock) as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0)::numeric)),
     0) as ready,
@@ -4341,7 +4374,7 @@ select l.queue, l.name, (select now from clock) as now, coalesce(sum(greatest(0,
   coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as
       more_scheduled,
   coalesce(bool_or(c.more_waiting), false)::int as more_waiting
-from "holdfast"."line" l left join summed c on c.line = l.id left join busy b on b.line = l.id
+from "holdfast"."job_type" l left join summed c on c.job_type = l.id left join busy b on b.job_type = l.id
 where ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[])) and ($6::pg_catalog.text[] is null or
     l.name = any($6::pg_catalog.text[])) group by l.queue, l.name order by l.queue, l.name;
 
@@ -4351,19 +4384,22 @@ select l.queue, l.name, c.session, coalesce($1::bigint, (extract(epoch from stat
     now, pg_catalog.count(*) as running, min(r.started_at) as longest
 from "holdfast"."claim" c cross join lateral pg_catalog.unnest(c.ids) as o (id)
   cross join lateral (select * from "holdfast"."ready" k where k.id = o.id and k.token = c.token offset 0) r join
-      "holdfast"."line" l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session;
+      "holdfast"."job_type" l on l.id = r.job_type group by l.queue, l.name, c.session order by l.queue, l.name,
+      c.session;
 
--- lineNames
-select distinct queue, name from "holdfast"."line" order by queue, name;
+-- jobTypeNames
+select distinct queue, name from "holdfast"."job_type" order by queue, name;
 
 -- topLanes
 -- with queue, scan, now, limit
-  with recursive scope as materialized (select l.id as line from "holdfast"."line" l where l.queue = $1 and l.laned),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast"."ready" r where r.line = s.line order by r.rank limit 1) from scope s
+  with recursive scope as materialized (select l.id as job_type from "holdfast"."job_type" l where l.queue = $1 and
+      l.laned),
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = s.job_type order by r.rank limit 1)
+      from scope s
   union all
-  select l.line, (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > l.rank order by r.rank
-      limit 1)
+  select l.job_type, (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > l.rank order by
+      r.rank limit 1)
   from level_of l where l.rank is not null
 ),
   piece (n) as materialized (select greatest(10, $2::int / 2 / greatest(1, pg_catalog.count(*))) from level_of lv where
@@ -4371,18 +4407,18 @@ level_of (line, rank) as (
   top as materialized (
     select h.lane from level_of lv cross join lateral (
       select * from (
-        select r.lane, r.line, r.rank, r.run_at, r.token from "holdfast"."ready" r
-        where (r.line, r.rank, r.run_at, r.id) >= (lv.line, lv.rank, 0::bigint,
+        select r.lane, r.job_type, r.rank, r.run_at, r.token from "holdfast"."ready" r
+        where (r.job_type, r.rank, r.run_at, r.id) >= (lv.job_type, lv.rank, 0::bigint,
             '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid)
-        order by r.line, r.rank, r.run_at, r.id limit (select n from piece)) longest
+        order by r.job_type, r.rank, r.run_at, r.id limit (select n from piece)) longest
       union all
       select * from (
-        select r.lane, r.line, r.rank, r.run_at, r.token from "holdfast"."ready" r
-        where (r.line, r.rank, r.run_at, r.id) <= (lv.line, lv.rank, coalesce($3::bigint, (extract(epoch from
+        select r.lane, r.job_type, r.rank, r.run_at, r.token from "holdfast"."ready" r
+        where (r.job_type, r.rank, r.run_at, r.id) <= (lv.job_type, lv.rank, coalesce($3::bigint, (extract(epoch from
             statement_timestamp()) * 1000.0)::bigint), 'ffffffff-ffff-ffff-ffff-ffffffffffff'::pg_catalog.uuid)
-        order by r.line desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
+        order by r.job_type desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
     ) h
-    where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.token is null and h.run_at <=
+    where lv.rank is not null and h.job_type = lv.job_type and h.rank = lv.rank and h.token is null and h.run_at <=
         coalesce($3::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
     group by h.lane order by pg_catalog.count(*) desc, h.lane limit $4::int
   )
@@ -4392,8 +4428,8 @@ level_of (line, rank) as (
       - greatest(0, a.running - b.back))::int as waiting
   from top cross join lateral (select * from "holdfast"."lane" k where k.id = top.lane offset 0) a
   cross join lateral (
-    select coalesce(sum(u.back), 0)::int as back from "holdfast"."line" o join "holdfast"."bell" g on g.line = o.id and
-        g.backs is not null
+    select coalesce(sum(u.back), 0)::int as back from "holdfast"."job_type" o join "holdfast"."lane_wakeup" g on
+        g.job_type = o.id and g.backs is not null
     cross join lateral unnest(g.lanes, g.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id
   ) b;
 
@@ -4402,40 +4438,40 @@ level_of (line, rank) as (
 with clock (now) as materialized (select coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
     1000.0)::bigint)),
 walked as materialized (
-  select h.id, h.line, h.error_group, h.ended_at, h.state from "holdfast"."history" h where h.state <> 'done' and h.id <
-      least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by h.id desc limit $4::int
+  select h.id, h.job_type, h.failure_group, h.ended_at, h.state from "holdfast"."history" h where h.state <> 'done' and
+      h.id < least($2::pg_catalog.uuid, $3::pg_catalog.uuid) order by h.id desc limit $4::int
 ),
 counted as (
-  select w.line, w.error_group, pg_catalog.count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at,
+  select w.job_type, w.failure_group, pg_catalog.count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at,
       max(w.id::pg_catalog.text collate "C") as sample,
     pg_catalog.count(*) filter (where w.ended_at > (select now from clock) - 3600000) as hour, pg_catalog.count(*)
         filter (where w.ended_at > (select now from clock) - 86400000) as day,
     pg_catalog.count(*) filter (where w.ended_at > (select now from clock) - 604800000) as week
-  from walked w where case when w.state = 'dead' and w.error_group is not null and ($5::pg_catalog.text is null or
-      w.error_group = $5::pg_catalog.text) and (($6::pg_catalog.text[] is null and $7::pg_catalog.text[] is null) or
-      w.line in (select l.id from "holdfast"."line" l
+  from walked w where case when w.state = 'dead' and w.failure_group is not null and ($5::pg_catalog.text is null or
+      w.failure_group = $5::pg_catalog.text) and (($6::pg_catalog.text[] is null and $7::pg_catalog.text[] is null) or
+      w.job_type in (select l.id from "holdfast"."job_type" l
     where ($6::pg_catalog.text[] is null or l.queue = any($6::pg_catalog.text[])) and ($7::pg_catalog.text[] is null or
-        l.name = any($7::pg_catalog.text[])))) then true end group by w.line, w.error_group
+        l.name = any($7::pg_catalog.text[])))) then true end group by w.job_type, w.failure_group
 )
-select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
-from counted c join "holdfast"."line" l on l.id = c.line
+select l.queue, l.name, c.failure_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
+from counted c join "holdfast"."job_type" l on l.id = c.job_type
 union all select null, null, null, (select pg_catalog.count(*) from walked), null, null, null, null, (select now from
     clock), null;
 
--- groupTroubled
+-- groupFailed
 -- with cursor, before, scan, group, queues, names
 with counted as (
-  select w.line, w.error_group, pg_catalog.count(*) as n, max(w.id::pg_catalog.text collate "C") as sample
-  from (select r.id, r.line, r.error_group from "holdfast"."ready" r where r.error_group is not null and r.id <
+  select w.job_type, w.failure_group, pg_catalog.count(*) as n, max(w.id::pg_catalog.text collate "C") as sample
+  from (select r.id, r.job_type, r.failure_group from "holdfast"."ready" r where r.failure_group is not null and r.id <
       least($1::pg_catalog.uuid, $2::pg_catalog.uuid) order by r.id desc limit $3::int) w
-  where case when w.error_group is not null and ($4::pg_catalog.text is null or w.error_group = $4::pg_catalog.text) and
-      (($5::pg_catalog.text[] is null and $6::pg_catalog.text[] is null) or w.line in (select l.id from
-      "holdfast"."line" l
+  where case when w.failure_group is not null and ($4::pg_catalog.text is null or w.failure_group = $4::pg_catalog.text)
+      and (($5::pg_catalog.text[] is null and $6::pg_catalog.text[] is null) or w.job_type in (select l.id from
+      "holdfast"."job_type" l
     where ($5::pg_catalog.text[] is null or l.queue = any($5::pg_catalog.text[])) and ($6::pg_catalog.text[] is null or
-        l.name = any($6::pg_catalog.text[])))) then true end group by w.line, w.error_group
+        l.name = any($6::pg_catalog.text[])))) then true end group by w.job_type, w.failure_group
 )
-select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join
-    "holdfast"."line" l on l.id = c.line;
+select l.queue, l.name, c.failure_group, c.n, c.sample, null as first_at, null as last_at from counted c join
+    "holdfast"."job_type" l on l.id = c.job_type;
 
 -- addAudit
 -- with now, actor, action, target, outcome, details
@@ -4467,7 +4503,8 @@ select current_setting('server_version') as version, pg_database_size(current_da
     where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as oldest_ms;
 
 -- tables
-select regexp_replace(c.relname, '^(job|history)_.*$', '\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
+select regexp_replace(c.relname, '^(job|history)_([0-9]+|rest)$', '\1') as name, sum(pg_total_relation_size(c.oid)) as
+    bytes,
   sum(coalesce(s.n_live_tup, 0)) as rows, sum(coalesce(s.n_dead_tup, 0)) as dead_rows,
   max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000.0)::bigint) as vacuumed_at
 from pg_class c left join pg_stat_all_tables s on s.relid = c.oid
@@ -4477,41 +4514,41 @@ group by 1 order by 2 desc, 1;
 
 -- putFailures
 -- with rows.group, rows.at, rows.queue, rows.version, rows.worker, rows.n
-insert into "holdfast"."failure" as f (error_group, at, queue, version, worker, n)
+insert into "holdfast"."failure" as f (failure_group, at, queue, version, worker, n)
 select * from unnest($1::pg_catalog.text[], $2::bigint[], $3::pg_catalog.text[], $4::int[], $5::pg_catalog.text[],
     $6::int[])
-on conflict (error_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n;
+on conflict (failure_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n;
 
--- putErrorGroups
+-- putFailureGroups
 -- with rows.group, rows.name, rows.firstAt, rows.lastAt, rows.sample, rows.message
-insert into "holdfast"."error_group" as g (id, name, first_at, last_at, sample, message)
+insert into "holdfast"."failure_group" as g (id, name, first_at, last_at, sample, message)
 select * from unnest($1::pg_catalog.text[], $2::pg_catalog.text[], $3::bigint[], $4::bigint[], $5::pg_catalog.uuid[],
     $6::pg_catalog.text[])
 on conflict (id) do update set name = excluded.name, first_at = least(g.first_at, excluded.first_at),
   last_at = greatest(g.last_at, excluded.last_at), sample = excluded.sample, message = excluded.message;
 
--- errorGroupRows
+-- failureGroupRows
 -- with now, ids, names, limit
 select g.*, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now from
-    "holdfast"."error_group" g
+    "holdfast"."failure_group" g
 where ($2::pg_catalog.text[] is null or g.id = any($2::pg_catalog.text[])) and ($3::pg_catalog.text[] is null or g.name
     = any($3::pg_catalog.text[]))
 order by g.state <> 'open' desc, greatest(g.last_at, g.state_at, 0) desc limit $4::int;
 
 -- failureHours
 -- with fine, since, recent, ids, queues
-select f.error_group, case when f.at >= $1::bigint then f.at - f.at % 3600000::bigint else $2::bigint end as hour,
+select f.failure_group, case when f.at >= $1::bigint then f.at - f.at % 3600000::bigint else $2::bigint end as hour,
     sum(f.n) as n, coalesce(sum(f.n) filter (where f.at >= $3::bigint), 0) as recent
 from "holdfast"."failure" f
-where f.error_group = any($4::pg_catalog.text[]) and f.at >= $2::bigint and ($5::pg_catalog.text[] is null or f.queue =
-    any($5::pg_catalog.text[]))
+where f.failure_group = any($4::pg_catalog.text[]) and f.at >= $2::bigint and ($5::pg_catalog.text[] is null or f.queue
+    = any($5::pg_catalog.text[]))
 group by 1, 2 order by 1, 2;
 
--- failurePlaces
+-- failureGroupSources
 -- with ids
-select f.error_group, f.queue, f.version, sum(f.n) as n, min(f.at) as first_at, max(f.at) as last_at from
+select f.failure_group, f.queue, f.version, sum(f.n) as n, min(f.at) as first_at, max(f.at) as last_at from
     "holdfast"."failure" f
-where f.error_group = any($1::pg_catalog.text[]) group by 1, 2, 3 order by 1, 4 desc, 2, 3;
+where f.failure_group = any($1::pg_catalog.text[]) group by 1, 2, 3 order by 1, 4 desc, 2, 3;
 
 -- failuresBy
 -- with since, by, scan, limit
@@ -4523,21 +4560,21 @@ select case $2::pg_catalog.text when 'queue' then f.queue when 'worker' then f.w
     (f.version)::pg_catalog.text
     when 'hour' then (f.at - f.at % 3600000::bigint)::pg_catalog.text else coalesce(g.name, '') end as value,
   case $2::pg_catalog.text when 'version' then g.name end as name, sum(f.n) as n, pg_catalog.count(distinct
-      f.error_group) as causes, max(f.at) as last_at,
+      f.failure_group) as groups, max(f.at) as last_at,
   (select pg_catalog.count(*) from walked) as walked
-from walked f left join "holdfast"."error_group" g on g.id = f.error_group group by 1, 2 order by 3 desc, 1 limit
+from walked f left join "holdfast"."failure_group" g on g.id = f.failure_group group by 1, 2 order by 3 desc, 1 limit
     $4::int;
 
 -- failuresSince
 -- with rows.group, rows.at
-select a.id as error_group, coalesce((select sum(f.n) from "holdfast"."failure" f where f.error_group = a.id and f.at >=
-    a.at), 0) as n
+select a.id as failure_group, coalesce((select sum(f.n) from "holdfast"."failure" f where f.failure_group = a.id and
+    f.at >= a.at), 0) as n
 from unnest($1::pg_catalog.text[], $2::bigint[]) as a (id, at);
 
--- setErrorGroup
+-- setFailureGroup
 -- with group, name, state, decided, now, by, untilAt, untilDelay, untilCount, fromCount, note, link, noted, linked
-insert into "holdfast"."error_group" as g (id, name, state, state_at, state_by, until_at, until_count, from_count, note,
-    link)
+insert into "holdfast"."failure_group" as g (id, name, state, state_at, state_by, until_at, until_count, from_count,
+    note, link)
 values ($1::pg_catalog.text, $2::pg_catalog.text, $3::pg_catalog.text, case when $4::pg_catalog.bool then
     coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) end, $6::pg_catalog.text,
   coalesce($7::bigint, coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + $8::bigint),
@@ -4553,35 +4590,35 @@ on conflict (id) do update set
       excluded.link else g.link end
 returning id, state_at, until_at;
 
--- forgetFailures
+-- deleteOldFailures
 -- with before
 with f as (delete from "holdfast"."failure" where at < $1::bigint)
-delete from "holdfast"."error_group" where greatest(last_at, state_at, 0) <
+delete from "holdfast"."failure_group" where greatest(last_at, state_at, 0) <
   $1::bigint - case when state = 'open' and note is null and link is null then 0 else 31536000000 end;
 
 -- failuresOf
 -- with since, until
-select error_group, at, queue, version, worker, n from "holdfast"."failure" where at >= $1::bigint and at < $2::bigint
+select failure_group, at, queue, version, worker, n from "holdfast"."failure" where at >= $1::bigint and at < $2::bigint
     order by 1, 2, 3, 4, 5;
 
 -- dropFailures
 -- with since, until
 delete from "holdfast"."failure" where at >= $1::bigint and at < $2::bigint;
 
--- duty
+-- takeUpkeepTask
 -- with name, now, every, by
-insert into "holdfast"."duty" as d (name, next_at, done_at, by) values ($1, coalesce($2::bigint, (extract(epoch from
-    statement_timestamp()) * 1000.0)::bigint) + $3::bigint, coalesce($2::bigint, (extract(epoch from
+insert into "holdfast"."upkeep_task" as d (name, next_at, done_at, by) values ($1, coalesce($2::bigint, (extract(epoch
+    from statement_timestamp()) * 1000.0)::bigint) + $3::bigint, coalesce($2::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint), $4)
 on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where
     d.next_at <= coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) returning name;
 
--- duties
-select name, next_at, done_at, by from "holdfast"."duty" order by name;
+-- upkeepTasks
+select name, next_at, done_at, by from "holdfast"."upkeep_task" order by name;
 
 -- expired
 -- with after, before, states, now, keep, queues, except, limit
-select h.id, h.state from "holdfast"."history" h join "holdfast"."line" l on l.id = h.line
+select h.id, h.state from "holdfast"."history" h join "holdfast"."job_type" l on l.id = h.job_type
 where h.id > coalesce($1::pg_catalog.uuid, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) and h.id <
     $2::pg_catalog.uuid and h.state = any($3::pg_catalog.text[]) and h.ended_at <= coalesce($4::bigint, (extract(epoch
     from statement_timestamp()) * 1000.0)::bigint) - $5::bigint
@@ -4607,8 +4644,8 @@ select has_table_privilege('"holdfast"."ready"', 'insert') and has_table_privile
 -- with now
 select coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now;
 
--- gates
-select distinct l.queue, true as laned from "holdfast"."line" l where l.laned
+-- limitedQueues
+select distinct l.queue, true as laned from "holdfast"."job_type" l where l.laned
 union all select q.name, false from "holdfast"."queue" q where q.limited;
 
 -- addLanes
@@ -4627,13 +4664,13 @@ select a.id, a.queue, a.key, a.used_at < coalesce($1::bigint, (extract(epoch fro
     1000.0)::bigint) - 86400000 as stale from unnest($2::pg_catalog.text[], $3::pg_catalog.text[]) as w (queue, key)
 join "holdfast"."lane" a on a.queue = w.queue and a.key = w.key;
 
--- ringJobs
+-- wakeLanesOfJobs
 -- with ids
-insert into "holdfast"."bell" (line, lanes, ats)
-select r.line, pg_catalog.array_agg(r.lane), pg_catalog.array_agg(r.run_at) from "holdfast"."ready" r
-where r.id = any($1::pg_catalog.uuid[]) and r.lane is not null and r.run_at < 8633688480000000 group by r.line;
+insert into "holdfast"."lane_wakeup" (job_type, lanes, ats)
+select r.job_type, pg_catalog.array_agg(r.lane), pg_catalog.array_agg(r.run_at) from "holdfast"."ready" r
+where r.id = any($1::pg_catalog.uuid[]) and r.lane is not null and r.run_at < 8633688480000000 group by r.job_type;
 
--- lockGates
+-- lockLimitedQueues
 -- with now, queues.queue
 select q.name, q.settings, q.running, q.starts, q.adopt_until, coalesce($1::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint) as now from "holdfast"."queue" q
@@ -4642,13 +4679,13 @@ where q.limited and exists (select 1 from pg_catalog.unnest($2::pg_catalog.text[
 not exists (select 1 from "holdfast"."queue" stop where stop.name = q.name and (stop.paused_at is not null or
     stop.cool_until > coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
 and not exists (select 1 from "holdfast"."hold" held where held.queues is null or q.name = any(held.queues))
-  and (coalesce(q.gate_at, 0) <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) or
-      exists (select 1 from "holdfast"."refund" f where f.queue = q.name))
+  and (coalesce(q.limited_until, 0) <= coalesce($1::bigint, (extract(epoch from statement_timestamp()) *
+      1000.0)::bigint) or exists (select 1 from "holdfast"."returned_capacity" f where f.queue = q.name))
 order by q.name for update of q;
 
 -- adopt
 -- with names
-insert into "holdfast"."ghost" (queue, id, token)
+insert into "holdfast"."uncounted_job" (queue, id, token)
 select l.queue, r.id, r.token from (
   select c.token, c.ids from "holdfast"."claim" c
   where (select r.counted from "holdfast"."ready" r where r.id = any(c.ids) and r.token = c.token limit 1) is distinct
@@ -4656,58 +4693,59 @@ select l.queue, r.id, r.token from (
 ) c
 cross join lateral pg_catalog.unnest(c.ids) as o (id)
 join "holdfast"."ready" r on r.id = o.id and r.token = c.token
-join "holdfast"."line" l on l.id = r.line
+join "holdfast"."job_type" l on l.id = r.job_type
 where l.queue = any($1::pg_catalog.text[]) and coalesce(r.counted, 0) & 2 = 0
 on conflict (queue, id, token) do nothing;
 
--- ghosts
+-- uncountedJobs
 -- with names
 with gone as (
-  delete from "holdfast"."ghost" g where g.queue = any($1::pg_catalog.text[])
+  delete from "holdfast"."uncounted_job" g where g.queue = any($1::pg_catalog.text[])
     and not exists (select 1 from "holdfast"."ready" r where r.id = g.id and r.token = g.token)
   returning g.queue, g.id, g.token
 )
-select g.queue, pg_catalog.count(*)::int as n from "holdfast"."ghost" g
+select g.queue, pg_catalog.count(*)::int as n from "holdfast"."uncounted_job" g
 where g.queue = any($1::pg_catalog.text[]) and not exists (select 1 from gone x where x.queue = g.queue and x.id = g.id
     and x.token = g.token)
 group by g.queue;
 
--- hearBells
+-- takeWakeups
 -- with queues.queue, queues.group, names, now
   with
 scope as materialized (
-  select l.id as line, l.queue, q.grp
+  select l.id as job_type, l.queue, q.grp
   from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as q (queue, grp)
-  join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+  join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
   where l.laned and ($3::pg_catalog.text[] is null or l.name = any($3::pg_catalog.text[]))
-    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."kind" m where m.name = l.name and
-        m.is_machine))
+    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."definition" m where m.name = l.name
+        and m.is_machine))
 ),
   other as materialized (
-    select l.id as line from "holdfast"."line" l where l.laned and exists (select 1 from
+    select l.id as job_type from "holdfast"."job_type" l where l.laned and exists (select 1 from
         pg_catalog.unnest($1::pg_catalog.text[]) w (queue) where w.queue is null or w.queue = l.queue) and l.id not in
-        (select line from scope)
+        (select job_type from scope)
   ),
   rung as materialized (
-    select s.line, b.* from scope s cross join lateral (
-      select b.ctid as tid, b.lanes, b.ats, b.backs from "holdfast"."bell" b where b.line = s.line limit 500 for update
-          skip locked
+    select s.job_type, b.* from scope s cross join lateral (
+      select b.ctid as tid, b.lanes, b.ats, b.backs from "holdfast"."lane_wakeup" b where b.job_type = s.job_type limit
+          500 for update skip locked
     ) b
     union all
-    select o.line, b.* from other o cross join lateral (
-      select b.ctid as tid, b.lanes, b.ats, b.backs from "holdfast"."bell" b where b.line = o.line and b.backs is not
-          null limit 500 for update skip locked
+    select o.job_type, b.* from other o cross join lateral (
+      select b.ctid as tid, b.lanes, b.ats, b.backs from "holdfast"."lane_wakeup" b where b.job_type = o.job_type and
+          b.backs is not null limit 500 for update skip locked
     ) b
   ),
-  stilled as (delete from "holdfast"."bell" b where b.ctid = any(array(select tid from rung))),
+  stilled as (delete from "holdfast"."lane_wakeup" b where b.ctid = any(array(select tid from rung))),
   heard as materialized (
-    select b.lane, r.line, min(b.at) as at, coalesce(sum(b.back), 0)::int as back
-    from rung r cross join lateral unnest(r.lanes, r.ats, r.backs) as b (lane, at, back) group by b.lane, r.line
+    select b.lane, r.job_type, min(b.at) as at, coalesce(sum(b.back), 0)::int as back
+    from rung r cross join lateral unnest(r.lanes, r.ats, r.backs) as b (lane, at, back) group by b.lane, r.job_type
   ),
   woken as materialized (
-    select w.lane, w.line from scope s cross join lateral (
-      select w.lane, w.line from "holdfast"."turn" w where w.line = s.line and w.wake_at <= coalesce($4::bigint,
-          (extract(epoch from statement_timestamp()) * 1000.0)::bigint) order by w.wake_at limit 1000
+    select w.lane, w.job_type from scope s cross join lateral (
+      select w.lane, w.job_type from "holdfast"."lane_rotation" w where w.job_type = s.job_type and w.wake_at <=
+          coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) order by w.wake_at limit
+          1000
     ) w
   ),
   mine as materialized (
@@ -4723,72 +4761,73 @@ scope as materialized (
         0
   ),
   deaf as (
-    insert into "holdfast"."bell" (line, lanes, ats, backs)
-    select h.line, pg_catalog.array_agg(h.lane), pg_catalog.array_agg(h.at), pg_catalog.array_agg(h.back) from heard h
-        join "holdfast"."lane" a on a.id = h.lane
+    insert into "holdfast"."lane_wakeup" (job_type, lanes, ats, backs)
+    select h.job_type, pg_catalog.array_agg(h.lane), pg_catalog.array_agg(h.at), pg_catalog.array_agg(h.back) from heard
+        h join "holdfast"."lane" a on a.id = h.lane
     where (select pg_catalog.count(*) from mine) < (select pg_catalog.count(distinct lane) from (select lane from heard
         union all select lane from woken) c)
       and not exists (select 1 from mine m where m.id = h.lane)
-    group by h.line
+    group by h.job_type
   )
-  select h.lane, h.line, h.at from heard h join mine m on m.id = h.lane where h.at < 8633688480000000
-  union all select w.lane, w.line, coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
-      from woken w join mine m on m.id = w.lane
+  select h.lane, h.job_type, h.at from heard h join mine m on m.id = h.lane where h.at < 8633688480000000
+  union all select w.lane, w.job_type, coalesce($4::bigint, (extract(epoch from statement_timestamp()) *
+      1000.0)::bigint) from woken w join mine m on m.id = w.lane
   union all select m.id, null, null from mine m where m.was_full and m.back > 0;
 
--- wakeTurns
--- with rows.lane, rows.line, rows.at, full, floors.line, floors.vtime, now
+-- scheduleRotations
+-- with rows.lane, rows.jobType, rows.at, full, floors.jobType, floors.vtime, now
 with due as materialized (
-  select d.lane, d.line, min(d.at) as at from (
-    select * from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, line, at)
-    union all select w.lane, w.line, 0 from "holdfast"."turn" w where w.lane = any($4::int[])
-  ) d group by d.lane, d.line
+  select d.lane, d.job_type, min(d.at) as at from (
+    select * from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, job_type, at)
+    union all select w.lane, w.job_type, 0 from "holdfast"."lane_rotation" w where w.lane = any($4::int[])
+  ) d group by d.lane, d.job_type
 ),
 lowered as (
-  update "holdfast"."turn" w set from_at = d.at
-  from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, line, at)
-  where w.lane + 0 = d.lane and w.line + 0 = d.line and w.active and w.from_at > d.at
-    and w.ctid = any(array(select (select x.ctid from "holdfast"."turn" x where (x.lane, x.line) >= (o.lane, o.line) and
-        (x.lane, x.line) <= (o.lane, o.line) order by x.lane desc, x.line desc limit 1) from unnest($1::int[],
-        $2::int[]) as o (lane, line)))
+  update "holdfast"."lane_rotation" w set from_at = d.at
+  from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, job_type, at)
+  where w.lane + 0 = d.lane and w.job_type + 0 = d.job_type and w.active and w.from_at > d.at
+    and w.ctid = any(array(select (select x.ctid from "holdfast"."lane_rotation" x where (x.lane, x.job_type) >=
+        (o.lane, o.job_type) and (x.lane, x.job_type) <= (o.lane, o.job_type) order by x.lane desc, x.job_type desc
+        limit 1) from unnest($1::int[], $2::int[]) as o (lane, job_type)))
 ),
--- Of each line once: where its furthest-behind turn is that is active.
+-- Of each job_type once: where its furthest-behind lane_rotation is that is active.
 base as materialized (
-  select l.line, coalesce(
-    (select f.vtime from "holdfast"."turn" f where f.line = l.line and f.active and f.vtime >= coalesce((select f.vtime
-        from unnest($5::int[], $6::pg_catalog.float8[]) as f (line, vtime) where f.line = l.line), '-Infinity') order by
-        f.vtime limit 1),
-    (select f.vtime from "holdfast"."turn" f where f.line = l.line and not f.active order by f.vtime desc limit 1), 0)
-        as vtime
-  from (select distinct line from due) l
+  select l.job_type, coalesce(
+    (select f.vtime from "holdfast"."lane_rotation" f where f.job_type = l.job_type and f.active and f.vtime >=
+        coalesce((select f.vtime from unnest($5::int[], $6::pg_catalog.float8[]) as f (job_type, vtime) where f.job_type
+        = l.job_type), '-Infinity') order by f.vtime limit 1),
+    (select f.vtime from "holdfast"."lane_rotation" f where f.job_type = l.job_type and not f.active order by f.vtime
+        desc limit 1), 0) as vtime
+  from (select distinct job_type from due) l
 )
-insert into "holdfast"."turn" as w (lane, line, vtime, active, wake_at)
-select d.lane, d.line, (select b.vtime from base b where b.line = d.line), d.at <= coalesce($7::bigint, (extract(epoch
-    from statement_timestamp()) * 1000.0)::bigint), case when d.at > coalesce($7::bigint, (extract(epoch from
-    statement_timestamp()) * 1000.0)::bigint) then d.at end
-from due d left join lateral (select x.active from "holdfast"."turn" x where (x.lane, x.line) >= (d.lane, d.line) and
-    (x.lane, x.line) <= (d.lane, d.line) order by x.lane desc, x.line desc limit 1) x on true
+insert into "holdfast"."lane_rotation" as w (lane, job_type, vtime, active, wake_at)
+select d.lane, d.job_type, (select b.vtime from base b where b.job_type = d.job_type), d.at <= coalesce($7::bigint,
+    (extract(epoch from statement_timestamp()) * 1000.0)::bigint), case when d.at > coalesce($7::bigint, (extract(epoch
+    from statement_timestamp()) * 1000.0)::bigint) then d.at end
+from due d left join lateral (select x.active from "holdfast"."lane_rotation" x where (x.lane, x.job_type) >= (d.lane,
+    d.job_type) and (x.lane, x.job_type) <= (d.lane, d.job_type) order by x.lane desc, x.job_type desc limit 1) x on
+    true
 where x.active is distinct from true
-on conflict (lane, line) do update set
+on conflict (lane, job_type) do update set
   active = excluded.active,
   vtime = case when excluded.active then greatest(w.vtime, excluded.vtime) else w.vtime end,
   wake_at = case when not excluded.active then least(w.wake_at, excluded.wake_at) end,
   -- Null is before everything; `least` would pass over it.
   from_at = case when w.from_at is not null then
-    least(w.from_at, (select min(d.at) from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, line, at)
-      where d.lane = w.lane and d.line = w.line)) end
+    least(w.from_at, (select min(d.at) from unnest($1::int[], $2::int[], $3::bigint[]) as d (lane, job_type, at)
+      where d.lane = w.lane and d.job_type = w.job_type)) end
 where not w.active;
 
--- pickTurns
--- with queues.queue, queues.group, names, now, gates, floors.line, floors.vtime, most
+-- pickRotations
+-- with queues.queue, queues.group, names, now, limitedQueues, floors.jobType, floors.vtime, most
   with
 scope as materialized (
-  select l.id as line, l.queue, q.grp
+  select l.id as job_type, l.queue, q.grp
   from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as q (queue, grp)
-  join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+  join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
   where l.laned and ($3::pg_catalog.text[] is null or l.name = any($3::pg_catalog.text[]))
-    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."kind" m where m.name = l.name and
-        m.is_machine)) and
+    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."definition" m where m.name = l.name
+        and m.is_machine)) and
   not exists (select 1 from "holdfast"."queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
   and not exists (select 1 from "holdfast"."hold" held where held.queues is null or l.queue = any(held.queues))
@@ -4797,88 +4836,88 @@ scope as materialized (
 )
   select s.queue, s.grp, p.*, coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now
       from scope s cross join lateral (
-    select w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at,
-        a.starts
-    from "holdfast"."turn" w join "holdfast"."lane" a on a.ctid = (select x.ctid from "holdfast"."lane" x where x.id >=
-        w.lane and x.id <= w.lane order by x.id desc limit 1)
-    where w.line = s.line and w.active and w.vtime >= coalesce((select f.vtime from unnest($6::int[],
-        $7::pg_catalog.float8[]) as f (line, vtime) where f.line = s.line), '-Infinity') and ($3::pg_catalog.text[] is
-        not null or not exists (select 1 from "holdfast"."ready" r where r.lane = w.lane and r.line = w.line and r.token
-        is null and r.run_at <= coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) or
-        exists (select 1 from "holdfast"."ready" r where r.lane = w.lane and r.line = w.line and r.token is null and
-        r.run_at <= coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) and
-        ($3::pg_catalog.text[] is not null or not exists (
+    select w.job_type, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight,
+        a.paused_at, a.starts
+    from "holdfast"."lane_rotation" w join "holdfast"."lane" a on a.ctid = (select x.ctid from "holdfast"."lane" x where
+        x.id >= w.lane and x.id <= w.lane order by x.id desc limit 1)
+    where w.job_type = s.job_type and w.active and w.vtime >= coalesce((select f.vtime from unnest($6::int[],
+        $7::pg_catalog.float8[]) as f (job_type, vtime) where f.job_type = s.job_type), '-Infinity') and
+        ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."ready" r where r.lane = w.lane and
+        r.job_type = w.job_type and r.token is null and r.run_at <= coalesce($4::bigint, (extract(epoch from
+        statement_timestamp()) * 1000.0)::bigint)) or exists (select 1 from "holdfast"."ready" r where r.lane = w.lane
+        and r.job_type = w.job_type and r.token is null and r.run_at <= coalesce($4::bigint, (extract(epoch from
+        statement_timestamp()) * 1000.0)::bigint) and ($3::pg_catalog.text[] is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null)))))) order by w.vtime, w.lane limit $8::int for update of a skip locked
   ) p;
 
 -- takeLaned
--- with turns.lane, turns.line, turns.limit, direction, now, names, session, counted, turns.by, rates
+-- with rotations.lane, rotations.jobType, rotations.limit, direction, now, names, session, counted, rotations.by, rates
   with recursive
 wanted as materialized (
-  select w.lane, w.line, w.n, o.tid, coalesce(o.from_at, '-9223372036854775808'::bigint) as from_at
-  from unnest($1::int[], $2::int[], $3::int[]) as w (lane, line, n) left join lateral (select x.ctid as tid, x.from_at
-      from "holdfast"."turn" x where (x.lane, x.line) >= (w.lane, w.line) and (x.lane, x.line) <= (w.lane, w.line) order
-      by x.lane desc, x.line desc limit 1) o on true
+  select w.lane, w.job_type, w.n, o.tid, coalesce(o.from_at, '-9223372036854775808'::bigint) as from_at
+  from unnest($1::int[], $2::int[], $3::int[]) as w (lane, job_type, n) left join lateral (select x.ctid as tid,
+      x.from_at from "holdfast"."lane_rotation" x where (x.lane, x.job_type) >= (w.lane, w.job_type) and (x.lane,
+      x.job_type) <= (w.lane, w.job_type) order by x.lane desc, x.job_type desc limit 1) o on true
 ),
-level_of (lane, line, n, from_at, rank, nth) as (
-  select w.lane, w.line, w.n, w.from_at, case when $4::bigint > 0 then (select r.rank from "holdfast"."ready" r
-        where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at
+level_of (lane, job_type, n, from_at, rank, nth) as (
+  select w.lane, w.job_type, w.n, w.from_at, case when $4::bigint > 0 then (select r.rank from "holdfast"."ready" r
+        where r.lane = w.lane and r.job_type = w.job_type and r.run_at >= w.from_at
         order by r.rank limit 1) else (select r.rank from "holdfast"."ready" r
-        where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at
+        where r.lane = w.lane and r.job_type = w.job_type and r.run_at >= w.from_at
         order by r.rank desc limit 1) end, 1 from wanted w
   union all
-  select l.lane, l.line, case when x.rank is not null then l.n - (
-      select pg_catalog.count(*)::int from (select 1 from "holdfast"."ready" r where r.lane = l.lane and r.line = l.line
-          and r.rank = l.rank and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from
+  select l.lane, l.job_type, case when x.rank is not null then l.n - (
+      select pg_catalog.count(*)::int from (select 1 from "holdfast"."ready" r where r.lane = l.lane and r.job_type =
+          l.job_type and r.rank = l.rank and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from
           statement_timestamp()) * 1000.0)::bigint) and r.run_at >= l.from_at and ($6::pg_catalog.text[] is not null or
           not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null)))) limit l.n) d) else 0 end, l.from_at, x.rank, l.nth + 1
   from level_of l cross join lateral (select case when $4::bigint > 0 then (select r.rank from "holdfast"."ready" r
-        where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at
+        where r.lane = l.lane and r.job_type = l.job_type and r.rank > l.rank and r.run_at >= l.from_at
         order by r.rank limit 1) else (select r.rank from "holdfast"."ready" r
-        where r.lane = l.lane and r.line = l.line and r.rank < l.rank and r.run_at >= l.from_at
+        where r.lane = l.lane and r.job_type = l.job_type and r.rank < l.rank and r.run_at >= l.from_at
         order by r.rank desc limit 1) end as rank offset 0) x where l.rank is not null and l.n > 0 and l.nth < 64
 ),
   level as materialized (
-    select l.lane, l.line, l.n, l.from_at, l.rank, l.nth, pg_catalog.count(*) over (partition by l.lane, l.line) as
-        ranks
+    select l.lane, l.job_type, l.n, l.from_at, l.rank, l.nth, pg_catalog.count(*) over (partition by l.lane, l.job_type)
+        as ranks
     from level_of l where l.rank is not null and exists (select 1 from "holdfast"."session" s where s.id = $7::bigint
         and s.lease_until > coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint))
   ),
   -- All priorities of a lane that has more than one, and not too many.
-  rank_of (lane, line, from_at, rank, nth) as (
-    select l.lane, l.line, l.from_at,
-      (select r.rank from "holdfast"."ready" r where r.lane = l.lane and r.line = l.line and r.run_at >= l.from_at order
-          by r.rank limit 1), 1
-    from (select distinct lane, line, from_at from level where ranks > 1) l
+  rank_of (lane, job_type, from_at, rank, nth) as (
+    select l.lane, l.job_type, l.from_at,
+      (select r.rank from "holdfast"."ready" r where r.lane = l.lane and r.job_type = l.job_type and r.run_at >=
+          l.from_at order by r.rank limit 1), 1
+    from (select distinct lane, job_type, from_at from level where ranks > 1) l
     union all
-    select o.lane, o.line, o.from_at,
-      (select r.rank from "holdfast"."ready" r where r.lane = o.lane and r.line = o.line and r.rank > o.rank and
+    select o.lane, o.job_type, o.from_at,
+      (select r.rank from "holdfast"."ready" r where r.lane = o.lane and r.job_type = o.job_type and r.rank > o.rank and
           r.run_at >= o.from_at order by r.rank limit 1), o.nth + 1
     from rank_of o where o.rank is not null and o.nth <= 8
   ),
   -- A lane with one priority has nothing to share.
   share as materialized (
-    select lane, line, rank, from_at, n from level where ranks = 1
+    select lane, job_type, rank, from_at, n from level where ranks = 1
     union all
-    select lane, line, rank, from_at, pg_catalog.count(*)::int as n from (
-      select l.lane, l.line, h.rank, l.from_at, max(l.n) over (partition by l.lane, l.line) as asked,
-        row_number() over (partition by l.lane, l.line order by h.rank * $4::bigint, h.run_at, h.id) as place
+    select lane, job_type, rank, from_at, pg_catalog.count(*)::int as n from (
+      select l.lane, l.job_type, h.rank, l.from_at, max(l.n) over (partition by l.lane, l.job_type) as asked,
+        row_number() over (partition by l.lane, l.job_type order by h.rank * $4::bigint, h.run_at, h.id) as ordinal
       from level l cross join lateral (
         (select r.rank, r.run_at, r.id from "holdfast"."ready" r where
-    r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= coalesce($5::bigint,
-        (extract(epoch from statement_timestamp()) * 1000.0)::bigint) and r.run_at >= l.from_at and
+    r.lane = l.lane and r.job_type = l.job_type and r.rank = l.rank and r.token is null and r.run_at <=
+        coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) and r.run_at >= l.from_at and
         ($6::pg_catalog.text[] is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null))))
     order by r.run_at, r.id limit l.n) union all (select * from (
         select r.rank, r.run_at, r.id from "holdfast"."ready" r
-        where $4::bigint > 0 and l.nth = 64 and r.lane = l.lane and r.line = l.line and r.rank > l.rank
+        where $4::bigint > 0 and l.nth = 64 and r.lane = l.lane and r.job_type = l.job_type and r.rank > l.rank
           and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
               1000.0)::bigint) and r.run_at >= l.from_at and ($6::pg_catalog.text[] is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -4886,7 +4925,7 @@ level_of (lane, line, n, from_at, rank, nth) as (
             not null))))
         order by r.rank, r.run_at, r.id limit l.n) up union all select * from (
         select r.rank, r.run_at, r.id from "holdfast"."ready" r
-        where $4::bigint < 0 and l.nth = 64 and r.lane = l.lane and r.line = l.line and r.rank < l.rank
+        where $4::bigint < 0 and l.nth = 64 and r.lane = l.lane and r.job_type = l.job_type and r.rank < l.rank
           and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
               1000.0)::bigint) and r.run_at >= l.from_at and ($6::pg_catalog.text[] is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -4894,27 +4933,27 @@ level_of (lane, line, n, from_at, rank, nth) as (
             not null))))
         order by r.rank desc, r.run_at, r.id limit l.n) down)
       ) h where l.ranks > 1 and l.n > 0
-    ) placed where place <= asked group by lane, line, rank, from_at
+    ) placed where ordinal <= asked group by lane, job_type, rank, from_at
   ),
   ticket as materialized (select nextval('"holdfast"."token"'::pg_catalog.regclass) as token),
   taken as (
   update "holdfast"."ready" r
   set token = (select token from ticket), session = $7::bigint, attempt = least(r.attempt + 1, 32767), started_at =
-      coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), counted = 1 + 2 * (r.line =
-      any($8::int[]))::int
+      coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint), counted = 1 + 2 * (r.job_type
+      = any($8::int[]))::int
     where r.ctid = any(array(
       select c.tid from share s cross join lateral (
         select r.ctid as tid from "holdfast"."ready" r where
-    r.lane = s.lane and r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= coalesce($5::bigint,
-        (extract(epoch from statement_timestamp()) * 1000.0)::bigint) and r.run_at >= s.from_at and
+    r.lane = s.lane and r.job_type = s.job_type and r.rank = s.rank and r.token is null and r.run_at <=
+        coalesce($5::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) and r.run_at >= s.from_at and
         ($6::pg_catalog.text[] is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null))))
     order by r.run_at, r.id limit s.n for update skip locked
       ) c))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors,
-        r.lane as lane_id, r.counted
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors, r.lane as lane_id, r.counted
   ),
   -- All that was asked for: mostly it is what was got, and `turned` puts the rest right.
   counted as (
@@ -4926,38 +4965,38 @@ level_of (lane, line, n, from_at, rank, nth) as (
   ),
   -- A lane with few priorities: no job that is unclaimed is due before the first that was left, or the last that was
       taken. What is later
-  -- found to be due before that rings (`wakeTurns`).
+  -- found to be due before that rings (`scheduleRotations`).
   reached as materialized (
-    select l.lane, l.line, coalesce(
-      (select r.run_at from "holdfast"."ready" r where r.lane = l.lane and r.line = l.line and r.rank = l.rank and
-          r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
+    select l.lane, l.job_type, coalesce(
+      (select r.run_at from "holdfast"."ready" r where r.lane = l.lane and r.job_type = l.job_type and r.rank = l.rank
+          and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
           1000.0)::bigint) and r.run_at >= l.from_at and not r.id = any(array(select id from taken)) order by r.run_at,
           r.id limit 1),
-      (select max(k.run_at) from taken k where k.lane_id = l.lane and k.line = l.line)) as from_at
+      (select max(k.run_at) from taken k where k.lane_id = l.lane and k.job_type = l.job_type)) as from_at
     from level l where l.ranks = 1
     union all
-    select o.lane, o.line, coalesce(min(h.run_at), (select max(k.run_at) from taken k where k.lane_id = o.lane and
-        k.line = o.line))
+    select o.lane, o.job_type, coalesce(min(h.run_at), (select max(k.run_at) from taken k where k.lane_id = o.lane and
+        k.job_type = o.job_type))
     from rank_of o left join lateral (
-      select r.run_at from "holdfast"."ready" r where r.lane = o.lane and r.line = o.line and r.rank = o.rank and
-          r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
+      select r.run_at from "holdfast"."ready" r where r.lane = o.lane and r.job_type = o.job_type and r.rank = o.rank
+          and r.token is null and r.run_at <= coalesce($5::bigint, (extract(epoch from statement_timestamp()) *
           1000.0)::bigint) and r.run_at >= o.from_at and not r.id = any(array(select id from taken)) order by r.run_at,
           r.id limit 1
     ) h on true
-    where o.rank is not null group by o.lane, o.line having max(o.nth) <= 8
+    where o.rank is not null group by o.lane, o.job_type having max(o.nth) <= 8
   ),
   moved as (
-    update "holdfast"."turn" o set vtime = o.vtime + m.by,
-      from_at = coalesce((select e.from_at from reached e where e.lane = o.lane and e.line = o.line), o.from_at)
-    from unnest($1::int[], $2::int[], $9::pg_catalog.float8[]) as m (lane, line, by)
-    where o.lane = m.lane and o.line = m.line and o.ctid = any(array(select tid from wanted))
+    update "holdfast"."lane_rotation" o set vtime = o.vtime + m.by,
+      from_at = coalesce((select e.from_at from reached e where e.lane = o.lane and e.job_type = o.job_type), o.from_at)
+    from unnest($1::int[], $2::int[], $9::pg_catalog.float8[]) as m (lane, job_type, by)
+    where o.lane = m.lane and o.job_type = m.job_type and o.ctid = any(array(select tid from wanted))
   ),
 filed as (
   insert into "holdfast"."claim" (token, session, ids, rates)
   select token, $7::bigint, pg_catalog.array_agg(id), $10::pg_catalog.text from taken group by token
 )
-select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts,
-    case when c.crashes > 0 or c.begun
+select c.id, c.job_type, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input,
+    j.max_attempts, case when c.crashes > 0 or c.begun
     or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
   then pg_catalog.json_build_object('crashes', c.crashes, 'begun', c.begun, 'undoing', c.undoing, 'errors', c.errors,
       'timeout_ms', j.timeout_ms,
@@ -4971,67 +5010,67 @@ full join (
   order by id offset 0
 ) j on j.id = c.id;
 
--- takeGated
--- with queues.queue, queues.group, queues.limit, queues.edge, names, direction, levels.line, levels.rank, levels.runAt,
---     levels.place, session, now, rates
+-- takeLimited
+-- with queues.queue, queues.group, queues.limit, queues.edge, names, direction, levels.jobType, levels.rank,
+--     levels.runAt, levels.rowKey, session, now, rates
 with recursive
 scope as materialized (
-  select l.id as line, q.grp, q.n, q.edge
+  select l.id as job_type, q.grp, q.n, q.edge
   from unnest((select $1::pg_catalog.text[]), (select $2::pg_catalog.text[]), (select $3::int[]), (select $4::bigint[]))
       as q (queue, grp, n, edge)
-  join "holdfast"."line" l on l.queue = q.queue where not l.laned and ((select $5::pg_catalog.text[]) is null or l.name
-      = any((select $5::pg_catalog.text[])::pg_catalog.text[])) and ((select $5::pg_catalog.text[]) is not null or not
-      exists (select 1 from "holdfast"."kind" m where m.name = l.name and m.is_machine))
+  join "holdfast"."job_type" l on l.queue = q.queue where not l.laned and ((select $5::pg_catalog.text[]) is null or
+      l.name = any((select $5::pg_catalog.text[])::pg_catalog.text[])) and ((select $5::pg_catalog.text[]) is not null
+      or not exists (select 1 from "holdfast"."definition" m where m.name = l.name and m.is_machine))
 ),
 known as materialized (
-  select k.line, k.rank, k.rank * (select $6::bigint) as d, k.from_at, k.from_id
+  select k.job_type, k.rank, k.rank * (select $6::bigint) as d, k.from_at, k.from_id
   from unnest((select $7::int[]), (select $8::int[]), (select $9::bigint[]), (select $10::pg_catalog.uuid[]))
-    as k (line, rank, from_at, from_id)
+    as k (job_type, rank, from_at, from_id)
 ),
 grp as materialized (
-  select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.line) as lines, greatest(20, 1000 /
+  select s.grp, s.n, min(s.edge) as edge, pg_catalog.array_agg(s.job_type) as job_types, greatest(20, 1000 /
       pg_catalog.count(*)) as probes, (select coalesce(max(d), -2147483649::bigint) from known) as last
   from scope s where exists (select 1 from "holdfast"."session" s where s.id = $11::bigint and s.lease_until >
       coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)) group by s.grp, s.n
 ),
 share as materialized (
-  select x.line, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
+  select x.job_type, x.rank, x.from_at, x.from_id, pg_catalog.count(*)::int as n from grp g cross join lateral (
     with recursive rank_of (d, n) as (
-      select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line = any(g.lines)
-          and k.d > -2147483649::bigint) end,
+      select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          any(g.job_types) and k.d > -2147483649::bigint) end,
         case when -2147483649::bigint < g.edge then g.edge else (select min((
     select least(b.d, case when (select $6::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > -2147483649::bigint and r.rank <
-          b.d order by r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(-2147483649::bigint)
-          and r.rank > -b.d order by r.rank desc limit 1) end)
-    from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-        l.line and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l
-        (line)) end), 1
+      then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > -2147483649::bigint and
+          r.rank < b.d order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank <
+          -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
+    from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+        l.job_type and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.job_types)
+        as l (job_type)) end), 1
       union all
-      select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d > w.d)
-          end,
+      select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and k.d
+          > w.d) end,
         case when w.d < g.edge then g.edge else (select min((
     select least(b.d, case when (select $6::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = l.line and r.rank > w.d and r.rank < b.d order by
-          r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = l.line and r.rank < -(w.d) and r.rank > -b.d
-          order by r.rank desc limit 1) end)
-    from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = l.line and k.d > w.d)
-        end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.lines) as l (line)) end), w.n + 1 from rank_of w
-        where w.d < 2147483649::bigint and w.n < g.probes
+      then (select r.rank from "holdfast"."ready" r where r.job_type = l.job_type and r.rank > w.d and r.rank < b.d
+          order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = l.job_type and r.rank < -(w.d) and
+          r.rank > -b.d order by r.rank desc limit 1) end)
+    from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = l.job_type and
+        k.d > w.d) end, 2147483649::bigint) as d) b)) from pg_catalog.unnest(g.job_types) as l (job_type)) end), w.n + 1
+        from rank_of w where w.d < 2147483649::bigint and w.n < g.probes
     )
     select m.* from rank_of w cross join lateral (
-      select p.line, p.rank, p.from_at, p.from_id from (
-      select l.line, w.d * (select $6::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as from_at,
-          coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-      from pg_catalog.unnest(g.lines) as l (line) left join lateral (select * from known k where w.d <= g.last and
-          k.line = l.line and k.d = w.d offset 0) k on true
-      where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+      select p.job_type, p.rank, p.from_at, p.from_id from (
+      select l.job_type, w.d * (select $6::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+          from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
+      from pg_catalog.unnest(g.job_types) as l (job_type) left join lateral (select * from known k where w.d <= g.last
+          and k.job_type = l.job_type and k.d = w.d offset 0) k on true
+      where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
     ) p cross join lateral (
         select r.run_at, r.id from "holdfast"."ready" r where
-    r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch from
-        statement_timestamp()) * 1000.0)::bigint)
+    r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch
+        from statement_timestamp()) * 1000.0)::bigint)
     and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
@@ -5042,11 +5081,11 @@ share as materialized (
     ) m
     union all
     select * from (
-      select l.line, h.rank, '-9223372036854775808'::bigint, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
-          from rank_of w cross join pg_catalog.unnest(g.lines) as l (line)
+      select l.job_type, h.rank, '-9223372036854775808'::bigint, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid
+          from rank_of w cross join pg_catalog.unnest(g.job_types) as l (job_type)
       cross join lateral (select * from (
         select r.rank, r.run_at, r.id from "holdfast"."ready" r
-        where (select $6::bigint) > 0 and r.line = l.line and r.rank > w.d and r.token is null and r.run_at <=
+        where (select $6::bigint) > 0 and r.job_type = l.job_type and r.rank > w.d and r.token is null and r.run_at <=
             coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -5054,7 +5093,7 @@ share as materialized (
             not null))))
         order by r.rank, r.run_at, r.id limit g.n) up union all select * from (
         select r.rank, r.run_at, r.id from "holdfast"."ready" r
-        where (select $6::bigint) < 0 and r.line = l.line and r.rank < -w.d and r.token is null and r.run_at <=
+        where (select $6::bigint) < 0 and r.job_type = l.job_type and r.rank < -w.d and r.token is null and r.run_at <=
             coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -5065,7 +5104,7 @@ share as materialized (
     ) b
     limit g.n
   ) x
-  where pg_catalog.cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
+  where pg_catalog.cardinality(g.job_types) > 1 group by x.job_type, x.rank, x.from_at, x.from_id
 ),
   ticket as materialized (select nextval('"holdfast"."token"'::pg_catalog.regclass) as token),
   taken as (
@@ -5075,39 +5114,39 @@ share as materialized (
     where r.ctid = any(array(
     select c.tid from grp g cross join lateral (
       with recursive rank_of (d, n) as (
-      select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line = any(g.lines)
-          and k.d > -2147483649::bigint) end,
+      select least(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+          any(g.job_types) and k.d > -2147483649::bigint) end,
         case when -2147483649::bigint < g.edge then g.edge else (
     select least(b.d, case when (select $6::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > -2147483649::bigint and
-          r.rank < b.d order by r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank <
+      then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > -2147483649::bigint
+          and r.rank < b.d order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank <
           -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
-    from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.line =
-        g.lines[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
+    from (select coalesce(case when -2147483649::bigint < g.last then (select min(k.d) from known k where k.job_type =
+        g.job_types[1] and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b) end), 1
       union all
-      select least(case when w.d < g.last then (select min(k.d) from known k where k.line = any(g.lines) and k.d > w.d)
-          end,
+      select least(case when w.d < g.last then (select min(k.d) from known k where k.job_type = any(g.job_types) and k.d
+          > w.d) end,
         case when w.d < g.edge then g.edge else (
     select least(b.d, case when (select $6::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = g.lines[1] and r.rank > w.d and r.rank < b.d order by
-          r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = g.lines[1] and r.rank < -(w.d) and r.rank >
-          -b.d order by r.rank desc limit 1) end)
-    from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.line = g.lines[1] and k.d >
-        w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint and w.n <
-        g.probes
+      then (select r.rank from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank > w.d and r.rank < b.d
+          order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = g.job_types[1] and r.rank < -(w.d) and
+          r.rank > -b.d order by r.rank desc limit 1) end)
+    from (select coalesce(case when w.d < g.last then (select min(k.d) from known k where k.job_type = g.job_types[1]
+        and k.d > w.d) end, 2147483649::bigint) as d) b) end), w.n + 1 from rank_of w where w.d < 2147483649::bigint and
+        w.n < g.probes
     )
       select h.tid from rank_of w cross join lateral (
-      select l.line, w.d * (select $6::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as from_at,
-          coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
-      from (select g.lines[1] as line) l left join lateral (select * from known k where w.d <= g.last and k.line =
-          l.line and k.d = w.d offset 0) k on true
-      where w.d < 2147483649::bigint and (k.line is not null or w.d >= g.edge)
+      select l.job_type, w.d * (select $6::bigint) as rank, coalesce(k.from_at, '-9223372036854775808'::bigint) as
+          from_at, coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid) as from_id
+      from (select g.job_types[1] as job_type) l left join lateral (select * from known k where w.d <= g.last and
+          k.job_type = l.job_type and k.d = w.d offset 0) k on true
+      where w.d < 2147483649::bigint and (k.job_type is not null or w.d >= g.edge)
     ) p cross join lateral (
         select r.ctid as tid from "holdfast"."ready" r where
-    r.line = p.line and r.rank = p.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch from
-        statement_timestamp()) * 1000.0)::bigint)
+    r.job_type = p.job_type and r.rank = p.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch
+        from statement_timestamp()) * 1000.0)::bigint)
     and (r.run_at, r.id) > (p.from_at, p.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
@@ -5117,16 +5156,16 @@ share as materialized (
       union all
       select h.tid from rank_of w cross join lateral (select * from (
         select r.ctid as tid from "holdfast"."ready" r
-        where (select $6::bigint) > 0 and r.line = g.lines[1] and r.rank > w.d and r.token is null and r.run_at <=
-            coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+        where (select $6::bigint) > 0 and r.job_type = g.job_types[1] and r.rank > w.d and r.token is null and r.run_at
+            <= coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null))))
         order by r.rank, r.run_at, r.id limit g.n for update skip locked) up union all select * from (
         select r.ctid as tid from "holdfast"."ready" r
-        where (select $6::bigint) < 0 and r.line = g.lines[1] and r.rank < -w.d and r.token is null and r.run_at <=
-            coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
+        where (select $6::bigint) < 0 and r.job_type = g.job_types[1] and r.rank < -w.d and r.token is null and r.run_at
+            <= coalesce($12::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
@@ -5135,33 +5174,33 @@ share as materialized (
       where w.n = g.probes and w.d < 2147483649::bigint
       limit g.n
     ) c
-    where pg_catalog.cardinality(g.lines) = 1
+    where pg_catalog.cardinality(g.job_types) = 1
     union all
     select c.tid from share s cross join lateral (
       select r.ctid as tid from "holdfast"."ready" r where
-    r.line = s.line and r.rank = s.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch from
-        statement_timestamp()) * 1000.0)::bigint)
+    r.job_type = s.job_type and r.rank = s.rank and r.token is null and r.run_at <= coalesce($12::bigint, (extract(epoch
+        from statement_timestamp()) * 1000.0)::bigint)
     and (r.run_at, r.id) > (s.from_at, s.from_id) and ((select $5::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
         and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast"."step" e where e.job = p.id limit 1) is
             not null))))
     order by r.run_at, r.id limit s.n for update skip locked
     ) c))
-    returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors,
-        r.lane as lane_id, r.counted
+    returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at,
+        r.errors, r.lane as lane_id, r.counted
   ),
 filed as (
   insert into "holdfast"."claim" (token, session, ids, rates)
   select token, $11::bigint, pg_catalog.array_agg(id), $13::pg_catalog.text from taken group by token
 )
-select c.id, c.line, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input, j.max_attempts,
-    case when c.crashes > 0 or c.begun
+select c.id, c.job_type, c.rank, c.run_at, c.token, c.attempt, c.started_at, c.lane_id, c.counted, j.input,
+    j.max_attempts, case when c.crashes > 0 or c.begun
     or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
   then pg_catalog.json_build_object('crashes', c.crashes, 'begun', c.begun, 'undoing', c.undoing, 'errors', c.errors,
       'timeout_ms', j.timeout_ms,
     'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras',
         j.extras)::pg_catalog.text
-end as rest, (select l.queue from "holdfast"."line" l where l.id = c.line) as queue
+end as rest, (select l.queue from "holdfast"."job_type" l where l.id = c.job_type) as queue
 from (select * from taken order by id offset 0) c
 full join (
   select * from "holdfast"."job" where id = any(array(select id from taken))
@@ -5183,85 +5222,86 @@ spent as (
 select id from gone;
 
 -- laneHeads
--- with turns.lane, turns.line, turns.limit, now
+-- with rotations.lane, rotations.jobType, rotations.limit, now
   with recursive
 wanted as materialized (
-  select w.lane, w.line, w.n, o.tid, coalesce(o.from_at, '-9223372036854775808'::bigint) as from_at
-  from unnest($1::int[], $2::int[], $3::int[]) as w (lane, line, n) left join lateral (select x.ctid as tid, x.from_at
-      from "holdfast"."turn" x where (x.lane, x.line) >= (w.lane, w.line) and (x.lane, x.line) <= (w.lane, w.line) order
-      by x.lane desc, x.line desc limit 1) o on true
+  select w.lane, w.job_type, w.n, o.tid, coalesce(o.from_at, '-9223372036854775808'::bigint) as from_at
+  from unnest($1::int[], $2::int[], $3::int[]) as w (lane, job_type, n) left join lateral (select x.ctid as tid,
+      x.from_at from "holdfast"."lane_rotation" x where (x.lane, x.job_type) >= (w.lane, w.job_type) and (x.lane,
+      x.job_type) <= (w.lane, w.job_type) order by x.lane desc, x.job_type desc limit 1) o on true
 ),
-level_of (lane, line, n, from_at, rank, nth) as (
-  select w.lane, w.line, w.n, w.from_at,
-    (select r.rank from "holdfast"."ready" r where r.lane = w.lane and r.line = w.line and r.run_at >= w.from_at order
-        by r.rank limit 1), 1 from wanted w
+level_of (lane, job_type, n, from_at, rank, nth) as (
+  select w.lane, w.job_type, w.n, w.from_at,
+    (select r.rank from "holdfast"."ready" r where r.lane = w.lane and r.job_type = w.job_type and r.run_at >= w.from_at
+        order by r.rank limit 1), 1 from wanted w
   union all
-  select l.lane, l.line, l.n, l.from_at,
-    (select r.rank from "holdfast"."ready" r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at
-        >= l.from_at order by r.rank limit 1), l.nth + 1
+  select l.lane, l.job_type, l.n, l.from_at,
+    (select r.rank from "holdfast"."ready" r where r.lane = l.lane and r.job_type = l.job_type and r.rank > l.rank and
+        r.run_at >= l.from_at order by r.rank limit 1), l.nth + 1
   from level_of l where l.rank is not null and l.nth < 64
 )
-  select h.lane, h.line, min(h.run_at) as at from (
-    select l.lane, l.line, r.run_at from level_of l cross join lateral (
+  select h.lane, h.job_type, min(h.run_at) as at from (
+    select l.lane, l.job_type, r.run_at from level_of l cross join lateral (
       select r.run_at from "holdfast"."ready" r
-      where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.run_at >= l.from_at and case when r.token is
-          null then true end
+      where r.lane = l.lane and r.job_type = l.job_type and r.rank = l.rank and r.run_at >= l.from_at and case when
+          r.token is null then true end
       order by r.run_at, r.id limit 1
     ) r where l.rank is not null
     union all
-    select l.lane, l.line, r.run_at from level_of l cross join lateral (
+    select l.lane, l.job_type, r.run_at from level_of l cross join lateral (
       (select r.run_at from "holdfast"."ready" r
-        where r.lane = l.lane and r.line = l.line and r.rank > l.rank and r.run_at >= l.from_at and r.run_at <=
+        where r.lane = l.lane and r.job_type = l.job_type and r.rank > l.rank and r.run_at >= l.from_at and r.run_at <=
             coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and case when r.token is null then true end limit 1)
       union all
       -- What is not due is not claimed: its row need not be looked at.
-      select min(r.run_at) from "holdfast"."ready" r where r.lane = l.lane and r.line = l.line and r.rank > l.rank and
-          r.run_at >= l.from_at and r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) *
-          1000.0)::bigint)
+      select min(r.run_at) from "holdfast"."ready" r where r.lane = l.lane and r.job_type = l.job_type and r.rank >
+          l.rank and r.run_at >= l.from_at and r.run_at > coalesce($4::bigint, (extract(epoch from
+          statement_timestamp()) * 1000.0)::bigint)
     ) r where l.nth = 64 and r.run_at is not null
-  ) h group by h.lane, h.line;
+  ) h group by h.lane, h.job_type;
 
--- turned
--- with lanes.lane, lanes.n, lanes.starts, turns.lane, turns.line, turns.by, turns.active, turns.wakeAt
+-- moveRotations
+-- with lanes.lane, lanes.n, lanes.starts, rotations.lane, rotations.jobType, rotations.by, rotations.active,
+--     rotations.wakeAt
 with counted as (
   update "holdfast"."lane" a set running = a.running + c.n, starts = c.starts
   from unnest($1::int[], $2::int[], $3::pg_catalog.text[]) as c (lane, n, starts)
   where a.id + 0 = c.lane and a.ctid = any(array(select (select x.ctid from "holdfast"."lane" x where x.id >= c.lane and
       x.id <= c.lane order by x.id desc limit 1) from pg_catalog.unnest($1::int[]) as c (lane)))
 )
-update "holdfast"."turn" w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at
+update "holdfast"."lane_rotation" w set vtime = w.vtime + m.by, active = m.active, wake_at = m.wake_at
 from unnest($4::int[], $5::int[], $6::pg_catalog.float8[], $7::pg_catalog.bool[], $8::bigint[])
-  as m (lane, line, by, active, wake_at)
-where w.lane + 0 = m.lane and w.line + 0 = m.line
-  and w.ctid = any(array(select (select x.ctid from "holdfast"."turn" x where (x.lane, x.line) >= (m.lane, m.line) and
-      (x.lane, x.line) <= (m.lane, m.line) order by x.lane desc, x.line desc limit 1) from unnest($4::int[], $5::int[])
-      as m (lane, line)));
+  as m (lane, job_type, by, active, wake_at)
+where w.lane + 0 = m.lane and w.job_type + 0 = m.job_type
+  and w.ctid = any(array(select (select x.ctid from "holdfast"."lane_rotation" x where (x.lane, x.job_type) >= (m.lane,
+      m.job_type) and (x.lane, x.job_type) <= (m.lane, m.job_type) order by x.lane desc, x.job_type desc limit 1) from
+      unnest($4::int[], $5::int[]) as m (lane, job_type)));
 
--- gated
--- with rows.queue, rows.n, rows.starts, rows.gateAt, rows.adoptUntil
-update "holdfast"."queue" q set running = q.running + g.n, starts = g.starts, gate_at = g.gate_at, adopt_until =
-    g.adopt_until
+-- updateLimitedQueues
+-- with rows.queue, rows.n, rows.starts, rows.limitedUntil, rows.adoptUntil
+update "holdfast"."queue" q set running = q.running + g.n, starts = g.starts, limited_until = g.limited_until,
+    adopt_until = g.adopt_until
 from unnest($1::pg_catalog.text[], $2::int[], $3::pg_catalog.text[], $4::bigint[], $5::bigint[])
-  as g (queue, n, starts, gate_at, adopt_until) where q.name = g.queue;
+  as g (queue, n, starts, limited_until, adopt_until) where q.name = g.queue;
 
--- peekGated
--- with queues.queue, queues.group, names, now, direction, levels.line, levels.rank, levels.runAt, levels.place
+-- checkLimitedDue
+-- with queues.queue, queues.group, names, now, direction, levels.jobType, levels.rank, levels.runAt, levels.rowKey
   with recursive
 stand as materialized (
-  select l.id as line, l.queue, q.grp
+  select l.id as job_type, l.queue, q.grp
   from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as q (queue, grp)
-  join "holdfast"."line" l on q.queue is null or l.queue = q.queue
+  join "holdfast"."job_type" l on q.queue is null or l.queue = q.queue
   where l.laned and ($3::pg_catalog.text[] is null or l.name = any($3::pg_catalog.text[]))
-    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."kind" m where m.name = l.name and
-        m.is_machine)) and
+    and ($3::pg_catalog.text[] is not null or not exists (select 1 from "holdfast"."definition" m where m.name = l.name
+        and m.is_machine)) and
   not exists (select 1 from "holdfast"."queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
   and not exists (select 1 from "holdfast"."hold" held where held.queues is null or l.queue = any(held.queues))
 ),
-  gate as materialized (
-    select q.name, case when exists (select 1 from "holdfast"."refund" f where f.queue = q.name) then 0 else
-        coalesce(q.gate_at, 0) end as gate_at
+  limited_queue as materialized (
+    select q.name, case when exists (select 1 from "holdfast"."returned_capacity" f where f.queue = q.name) then 0 else
+        coalesce(q.limited_until, 0) end as limited_until
     from "holdfast"."queue" q
     where q.limited and exists (select 1 from pg_catalog.unnest($1::pg_catalog.text[]) w (queue) where w.queue is null
         or w.queue = q.name) and
@@ -5269,41 +5309,41 @@ stand as materialized (
       stop.cool_until > coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)))
   and not exists (select 1 from "holdfast"."hold" held where held.queues is null or q.name = any(held.queues))
   ),
-  scope as materialized (select l.id as line, g.gate_at from gate g join "holdfast"."line" l on l.queue = g.name where
-      not l.laned and ((select $3::pg_catalog.text[]) is null or l.name = any((select
+  scope as materialized (select l.id as job_type, g.limited_until from limited_queue g join "holdfast"."job_type" l on
+      l.queue = g.name where not l.laned and ((select $3::pg_catalog.text[]) is null or l.name = any((select
       $3::pg_catalog.text[])::pg_catalog.text[])) and ((select $3::pg_catalog.text[]) is not null or not exists (select
-      1 from "holdfast"."kind" m where m.name = l.name and m.is_machine))),
+      1 from "holdfast"."definition" m where m.name = l.name and m.is_machine))),
 known as materialized (
-  select k.line, k.rank, k.rank * (select $5::bigint) as d, k.from_at, k.from_id
+  select k.job_type, k.rank, k.rank * (select $5::bigint) as d, k.from_at, k.from_id
   from unnest((select $6::int[]), (select $7::int[]), (select $8::bigint[]), (select $9::pg_catalog.uuid[]))
-    as k (line, rank, from_at, from_id)
+    as k (job_type, rank, from_at, from_id)
 ),
-  level_of (line, d, n) as (
-    select s.line, (
+  level_of (job_type, d, n) as (
+    select s.job_type, (
     select least(b.d, case when (select $5::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = s.line and r.rank > -2147483649::bigint and r.rank <
-          b.d order by r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = s.line and r.rank < -(-2147483649::bigint)
-          and r.rank > -b.d order by r.rank desc limit 1) end)
+      then (select r.rank from "holdfast"."ready" r where r.job_type = s.job_type and r.rank > -2147483649::bigint and
+          r.rank < b.d order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = s.job_type and r.rank <
+          -(-2147483649::bigint) and r.rank > -b.d order by r.rank desc limit 1) end)
     from (select coalesce(case when -2147483649::bigint < 2147483649::bigint then (select min(k.d) from known k where
-        k.line = s.line and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b), 1 from scope s
+        k.job_type = s.job_type and k.d > -2147483649::bigint) end, 2147483649::bigint) as d) b), 1 from scope s
     union all
-    select w.line, (
+    select w.job_type, (
     select least(b.d, case when (select $5::bigint) > 0
-      then (select r.rank from "holdfast"."ready" r where r.line = w.line and r.rank > w.d and r.rank < b.d order by
-          r.rank limit 1)
-      else (select -r.rank::bigint from "holdfast"."ready" r where r.line = w.line and r.rank < -(w.d) and r.rank > -b.d
-          order by r.rank desc limit 1) end)
-    from (select coalesce(case when w.d < 2147483649::bigint then (select min(k.d) from known k where k.line = w.line
-        and k.d > w.d) end, 2147483649::bigint) as d) b), w.n + 1 from level_of w where w.d < 2147483649::bigint and w.n
-        < (select greatest(20, 1000 / greatest(pg_catalog.count(*), 1)) from scope)
+      then (select r.rank from "holdfast"."ready" r where r.job_type = w.job_type and r.rank > w.d and r.rank < b.d
+          order by r.rank limit 1)
+      else (select -r.rank::bigint from "holdfast"."ready" r where r.job_type = w.job_type and r.rank < -(w.d) and
+          r.rank > -b.d order by r.rank desc limit 1) end)
+    from (select coalesce(case when w.d < 2147483649::bigint then (select min(k.d) from known k where k.job_type =
+        w.job_type and k.d > w.d) end, 2147483649::bigint) as d) b), w.n + 1 from level_of w where w.d <
+        2147483649::bigint and w.n < (select greatest(20, 1000 / greatest(pg_catalog.count(*), 1)) from scope)
   ),
-  head (line, run_at) as (
-    select w.line, h.run_at from level_of w
-    left join lateral (select * from known k where k.line = w.line and k.d = w.d offset 0) k on true
+  head (job_type, run_at) as (
+    select w.job_type, h.run_at from level_of w
+    left join lateral (select * from known k where k.job_type = w.job_type and k.d = w.d offset 0) k on true
     cross join lateral (
       select r.run_at from "holdfast"."ready" r
-      where r.line = w.line and r.rank <= w.d * (select $5::bigint)
+      where r.job_type = w.job_type and r.rank <= w.d * (select $5::bigint)
         and (r.rank, r.run_at, r.id) > (w.d * (select $5::bigint), coalesce(k.from_at, '-9223372036854775808'::bigint),
             coalesce(k.from_id, '00000000-0000-0000-0000-000000000000'::pg_catalog.uuid))
         and case when r.token is null then true end
@@ -5311,9 +5351,9 @@ known as materialized (
     ) h
     where w.d < 2147483649::bigint and h.run_at < 8633688480000000
     union all
-    select w.line, h.run_at from level_of w cross join lateral (select * from (
+    select w.job_type, h.run_at from level_of w cross join lateral (select * from (
         select r.run_at from "holdfast"."ready" r
-        where (select $5::bigint) > 0 and r.line = w.line and r.rank > w.d and r.token is null and r.run_at <=
+        where (select $5::bigint) > 0 and r.job_type = w.job_type and r.rank > w.d and r.token is null and r.run_at <=
             coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $3::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -5321,7 +5361,7 @@ known as materialized (
             not null))))
         order by r.rank, r.run_at, r.id limit 1) up union all select * from (
         select r.run_at from "holdfast"."ready" r
-        where (select $5::bigint) < 0 and r.line = w.line and r.rank < -w.d and r.token is null and r.run_at <=
+        where (select $5::bigint) < 0 and r.job_type = w.job_type and r.rank < -w.d and r.token is null and r.run_at <=
             coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)
           and ((select $3::pg_catalog.text[]) is not null or not exists (
       select 1 from "holdfast"."job" p where p.id = r.id
@@ -5331,45 +5371,46 @@ known as materialized (
             greatest(pg_catalog.count(*), 1)) from scope) and w.d < 2147483649::bigint
     union all
     -- What is not due is not claimed: its row need not be looked at.
-    select w.line, h.run_at from level_of w cross join lateral (
+    select w.job_type, h.run_at from level_of w cross join lateral (
       select min(r.run_at) as run_at from "holdfast"."ready" r
-      where r.line = w.line and r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) *
+      where r.job_type = w.job_type and r.run_at > coalesce($4::bigint, (extract(epoch from statement_timestamp()) *
           1000.0)::bigint) and r.run_at < 8633688480000000
         and r.rank > case when (select $5::bigint) > 0 then w.d else -2147483649::bigint end
         and r.rank < case when (select $5::bigint) > 0 then 2147483649::bigint else -w.d end
     ) h where w.n = (select greatest(20, 1000 / greatest(pg_catalog.count(*), 1)) from scope) and w.d <
         2147483649::bigint and h.run_at is not null
   ),
-  opening (at) as (select greatest(h.run_at, (select s.gate_at from scope s where s.line = h.line)) from head h)
+  opening (at) as (select greatest(h.run_at, (select s.limited_until from scope s where s.job_type = h.job_type)) from
+      head h)
   select coalesce($4::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now, least(
     coalesce((select at from opening where at <= coalesce($4::bigint, (extract(epoch from statement_timestamp()) *
         1000.0)::bigint) limit 1), (select min(at) from opening)),
-    (select min(greatest(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
-        (select 0 from "holdfast"."bell" b where b.line = s.line limit 1),
-        (select 0 from (select 1 from "holdfast"."turn" w where w.line = s.line and w.active order by w.vtime limit 1)
-            awake),
-        (select w.wake_at from "holdfast"."turn" w where w.line = s.line and w.wake_at is not null order by w.wake_at
-            limit 1), 8633688480000000)))
+    (select min(greatest(coalesce((select g.limited_until from limited_queue g where g.name = s.queue), 0), coalesce(
+        (select 0 from "holdfast"."lane_wakeup" b where b.job_type = s.job_type limit 1),
+        (select 0 from (select 1 from "holdfast"."lane_rotation" w where w.job_type = s.job_type and w.active order by
+            w.vtime limit 1) awake),
+        (select w.wake_at from "holdfast"."lane_rotation" w where w.job_type = s.job_type and w.wake_at is not null
+            order by w.wake_at limit 1), 8633688480000000)))
       from stand s)
   ) as due_at;
 
--- refundLanes
--- with rows.lane, rows.line, rows.n
-with c as materialized (select * from unnest($1::int[], $2::int[], $3::int[]) as c (lane, line, n)),
-rung as (insert into "holdfast"."bell" (line, lanes, backs) select c.line, pg_catalog.array_agg(c.lane),
-    pg_catalog.array_agg(c.n) from c group by c.line)
+-- returnLaneCapacity
+-- with rows.lane, rows.jobType, rows.n
+with c as materialized (select * from unnest($1::int[], $2::int[], $3::int[]) as c (lane, job_type, n)),
+rung as (insert into "holdfast"."lane_wakeup" (job_type, lanes, backs) select c.job_type, pg_catalog.array_agg(c.lane),
+    pg_catalog.array_agg(c.n) from c group by c.job_type)
 select distinct a.queue from "holdfast"."lane" a where a.ctid = any(array(select (select x.ctid from "holdfast"."lane" x
     where x.id >= c.lane and x.id <= c.lane order by x.id desc limit 1) from c)) and a.running >= a.concurrency;
 
--- refundQueues
+-- returnQueueCapacity
 -- with rows.queue, rows.n
-with r as (insert into "holdfast"."refund" (queue, n) select * from unnest($1::pg_catalog.text[], $2::int[]))
-select q.name as queue from "holdfast"."queue" q where q.name = any($1::pg_catalog.text[]) and q.gate_at >=
+with r as (insert into "holdfast"."returned_capacity" (queue, n) select * from unnest($1::pg_catalog.text[], $2::int[]))
+select q.name as queue from "holdfast"."queue" q where q.name = any($1::pg_catalog.text[]) and q.limited_until >=
     8633688480000000;
 
--- foldRefunds
+-- takeReturnedCapacity
 -- with names
-with gone as (delete from "holdfast"."refund" where queue = any($1::pg_catalog.text[]) returning queue, n)
+with gone as (delete from "holdfast"."returned_capacity" where queue = any($1::pg_catalog.text[]) returning queue, n)
 select queue, sum(n)::int as n from gone group by queue;
 
 -- lockLanes
@@ -5382,21 +5423,21 @@ with changed as (
   update "holdfast"."lane" a set starts = c.starts
   from unnest($1::int[], $2::pg_catalog.text[]) as c (lane, starts) where a.id = c.lane returning a.id
 )
-insert into "holdfast"."bell" (line, lanes, ats)
-select w.line, pg_catalog.array_agg(w.lane), pg_catalog.array_agg(0::bigint) from "holdfast"."turn" w where w.lane =
-    any(array(select id from changed)) group by w.line;
+insert into "holdfast"."lane_wakeup" (job_type, lanes, ats)
+select w.job_type, pg_catalog.array_agg(w.lane), pg_catalog.array_agg(0::bigint) from "holdfast"."lane_rotation" w where
+    w.lane = any(array(select id from changed)) group by w.job_type;
 
 -- lockQueues
 -- with names, throttled
 select q.name, q.starts from "holdfast"."queue" q
 where q.name = any($1::pg_catalog.text[]) or q.cool_base_ms is not null
-  and q.name in (select l.queue from "holdfast"."ready" r join "holdfast"."line" l on l.id = r.line where r.id =
+  and q.name in (select l.queue from "holdfast"."ready" r join "holdfast"."job_type" l on l.id = r.job_type where r.id =
       any($2::pg_catalog.uuid[]))
 order by q.name for update;
 
 -- queueStarts
 -- with rows.queue, rows.starts
-update "holdfast"."queue" q set starts = c.starts, gate_at = null
+update "holdfast"."queue" q set starts = c.starts, limited_until = null
 from unnest($1::pg_catalog.text[], $2::pg_catalog.text[]) as c (queue, starts) where q.name = c.queue;
 
 -- setLane
@@ -5416,11 +5457,11 @@ on conflict (queue, key) do update set
   tuned = a.tuned or excluded.tuned
 returning id;
 
--- ringLane
+-- wakeLane
 -- with lane
-insert into "holdfast"."bell" (line, lanes, ats)
-select w.line, pg_catalog.array_agg(w.lane), pg_catalog.array_agg(0::bigint) from "holdfast"."turn" w where w.lane =
-    $1::int group by w.line;
+insert into "holdfast"."lane_wakeup" (job_type, lanes, ats)
+select w.job_type, pg_catalog.array_agg(w.lane), pg_catalog.array_agg(0::bigint) from "holdfast"."lane_rotation" w where
+    w.lane = $1::int group by w.job_type;
 
 -- tuneLanes
 -- with rows.name, rows.concurrency, rows.rateLimit, rows.ratePer, rows.weight
@@ -5428,7 +5469,7 @@ update "holdfast"."lane" a set concurrency = w.concurrency, rate_limit = w.rate_
     coalesce(w.weight, 1)
 from unnest($1::pg_catalog.text[], $2::int[], $3::int[], $4::bigint[], $5::int[])
   as w (name, concurrency, rate_limit, rate_per, weight)
-where not a.tuned and a.queue in (select l.queue from "holdfast"."line" l where l.name = w.name and l.laned)
+where not a.tuned and a.queue in (select l.queue from "holdfast"."job_type" l where l.name = w.name and l.laned)
   and (a.concurrency, a.rate_limit, a.rate_per, a.weight) is distinct from (w.concurrency, w.rate_limit, w.rate_per,
       coalesce(w.weight, 1))
 returning a.id;
@@ -5436,7 +5477,8 @@ returning a.id;
 -- laneRows
 -- with now, queue, key, after, limit
 select a.*, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now, coalesce((
-  select sum(u.back) from "holdfast"."line" o join "holdfast"."bell" b on b.line = o.id and b.backs is not null
+  select sum(u.back) from "holdfast"."job_type" o join "holdfast"."lane_wakeup" b on b.job_type = o.id and b.backs is
+      not null
   cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id),
       0)::int as back,
   (select pg_catalog.count(*)::int from (select 1 from "holdfast"."ready" r where r.lane = a.id and r.token is null
@@ -5446,25 +5488,25 @@ where ($2::pg_catalog.text is null or a.queue = $2::pg_catalog.text) and ($3::pg
     $3::pg_catalog.text) and a.id > $4::int
 order by a.id limit $5::int;
 
--- overrides
+-- temporaryLimits
 -- with due, now
-select kind, name, set_at, until_at, back from "holdfast"."override" where not $1::pg_catalog.bool or until_at <=
+select kind, name, set_at, until_at, back from "holdfast"."temporary_limit" where not $1::pg_catalog.bool or until_at <=
     coalesce($2::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) order by until_at, kind, name;
 
--- lockOverride
+-- lockTemporaryLimit
 -- with kind, name
-select until_at, back from "holdfast"."override" where kind = $1 and name = $2 for update;
+select until_at, back from "holdfast"."temporary_limit" where kind = $1 and name = $2 for update;
 
--- putOverride
+-- putTemporaryLimit
 -- with kind, name, now, at, delay, back
-insert into "holdfast"."override" (kind, name, set_at, until_at, back) values ($1, $2, coalesce($3::bigint,
+insert into "holdfast"."temporary_limit" (kind, name, set_at, until_at, back) values ($1, $2, coalesce($3::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint), coalesce($4::bigint, coalesce($3::bigint,
     (extract(epoch from statement_timestamp()) * 1000.0)::bigint) + $5::bigint), $6)
 on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back;
 
--- dropOverride
+-- deleteTemporaryLimit
 -- with kind, name
-delete from "holdfast"."override" where kind = $1 and name = $2;
+delete from "holdfast"."temporary_limit" where kind = $1 and name = $2;
 
 -- untuneLane
 -- with queue, key
@@ -5472,8 +5514,8 @@ update "holdfast"."lane" set tuned = false where queue = $1 and key = $2;
 
 -- laneDefaults
 -- with queue
-select k.lanes from "holdfast"."kind" k where k.has_lane and k.name in (select l.name from "holdfast"."line" l where
-    l.queue = $1 and l.laned)
+select k.lanes from "holdfast"."definition" k where k.has_lane and k.name in (select l.name from "holdfast"."job_type" l
+    where l.queue = $1 and l.laned)
 order by k.seen_at desc, k.name desc limit 1;
 
 -- resetLane
@@ -5490,13 +5532,14 @@ where a.queue = $7 and a.key = $8 returning a.id, exists (select 1 from "holdfas
 -- with now
 select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, coalesce($1::bigint, (extract(epoch from
     statement_timestamp()) * 1000.0)::bigint) as now,
-  coalesce((select sum(r.n) from "holdfast"."refund" r where r.queue = q.name), 0) as back
+  coalesce((select sum(r.n) from "holdfast"."returned_capacity" r where r.queue = q.name), 0) as back
 from "holdfast"."queue" q where q.limited order by q.name;
 
 -- throttledLanes
 -- with now, limit
 select a.*, coalesce($1::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint) as now, coalesce((
-  select sum(u.back) from "holdfast"."line" o join "holdfast"."bell" b on b.line = o.id and b.backs is not null
+  select sum(u.back) from "holdfast"."job_type" o join "holdfast"."lane_wakeup" b on b.job_type = o.id and b.backs is
+      not null
   cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id),
       0)::int as back,
   (select pg_catalog.count(*) from (select 1 from "holdfast"."ready" r where r.lane = a.id and r.token is null limit
@@ -5514,7 +5557,7 @@ from "holdfast"."lane" a where a.id in (
   ) f where f.n > 0 order by f.n desc, f.id limit $2::int
 );
 
--- forgetLanes
+-- deleteUnusedLanes
 -- with now
 with gone as (
   delete from "holdfast"."lane" a where a.id = any(array(
@@ -5523,8 +5566,8 @@ with gone as (
       and not exists (select 1 from "holdfast"."ready" r where r.lane = a.id) limit 1000 for update skip locked))
   returning a.id
 ),
-unrung as (delete from "holdfast"."bell" b where b.lanes operator(pg_catalog.<@) array(select id from gone))
-delete from "holdfast"."turn" w where w.lane in (select id from gone);
+unrung as (delete from "holdfast"."lane_wakeup" b where b.lanes operator(pg_catalog.<@) array(select id from gone))
+delete from "holdfast"."lane_rotation" w where w.lane in (select id from gone);
 
 -- whyJob
 -- with now, id
@@ -5532,13 +5575,15 @@ select r.note, r.throttles, r.counted, coalesce($1::bigint, (extract(epoch from 
     1000.0)::bigint) as now, q.limited, q.running as queue_running, q.starts as queue_starts, q.settings,
   a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
   coalesce((
-  select sum(u.back) from "holdfast"."line" o join "holdfast"."bell" b on b.line = o.id and b.backs is not null
+  select sum(u.back) from "holdfast"."job_type" o join "holdfast"."lane_wakeup" b on b.job_type = o.id and b.backs is
+      not null
   cross join lateral unnest(b.lanes, b.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id),
       0)::int as back,
-  (select pg_catalog.count(*)::int from "holdfast"."ghost" g where g.queue = l.queue)
-    - coalesce((select sum(f.n) from "holdfast"."refund" f where f.queue = l.queue), 0)::int as ghosts
-from "holdfast"."ready" r join "holdfast"."line" l on l.id = r.line left join "holdfast"."queue" q on q.name = l.queue
-    left join "holdfast"."lane" a on a.id = r.lane
+  (select pg_catalog.count(*)::int from "holdfast"."uncounted_job" g where g.queue = l.queue)
+    - coalesce((select sum(f.n) from "holdfast"."returned_capacity" f where f.queue = l.queue), 0)::int as
+        uncounted_jobs
+from "holdfast"."ready" r join "holdfast"."job_type" l on l.id = r.job_type left join "holdfast"."queue" q on q.name =
+    l.queue left join "holdfast"."lane" a on a.id = r.lane
 where r.id = $2::pg_catalog.uuid;
 
 -- breakerRows
@@ -5589,7 +5634,7 @@ delete from "holdfast"."breaker" where key = $1 returning key;
     delete from "holdfast"."ready" r where r.id = any($1::pg_catalog.uuid[]) and r.token = $2::bigint
       and not exists (select 1 from "holdfast"."job" j where j.id = r.id offset 0)
   )
-  select c.line, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
+  select c.job_type, c.rank, c.attempt, j.max_attempts, min(c.token) as token, min(c.started_at) as started_at,
   string_agg(c.id::pg_catalog.text, E'\x1e') as ids, string_agg(c.run_at::pg_catalog.text, E'\x1e') as run_ats,
       string_agg(replace(j.input, E'\x1e', ''), E'\x1e') as inputs, case when c.crashes > 0 or c.begun
       or pg_catalog.num_nonnulls(c.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) > 0
@@ -5604,5 +5649,5 @@ full join (
     and id >= (select id from taken order by id limit 1) and id <= (select id from taken order by id desc limit 1)
   order by id offset 0
 ) j on j.id = c.id
-group by j.id is null, c.line, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then c.id
-    end;
+group by j.id is null, c.job_type, c.rank, c.attempt, j.max_attempts, rest, case when octet_length(j.input) > 8192 then
+    c.id end;

@@ -1,52 +1,52 @@
--- addLines
+-- addJobTypes
 -- with rows.queue, rows.name, rows.laned
-insert into "holdfast_line" (queue, name, laned) values (?, ?, ?) on conflict (queue, name, laned) do nothing;
+insert into "holdfast_job_type" (queue, name, laned) values (?, ?, ?) on conflict (queue, name, laned) do nothing;
 
--- findLines
+-- findJobTypes
 -- with rows.queue, rows.name, rows.laned
-select id, queue, name, laned from "holdfast_line" where queue = ? and name = ? and laned = ?;
+select id, queue, name, laned from "holdfast_job_type" where queue = ? and name = ? and laned = ?;
 
--- namesOfLines
+-- jobTypesById
 -- with ids
-select id, queue, name, laned from "holdfast_line" where id in (select value from json_each(?));
+select id, queue, name, laned from "holdfast_job_type" where id in (select value from json_each(?));
 
 -- insertAlike, 1 of 2
--- with rows.id, line, now, rows.input, maxAttempts, timeout
-insert into "holdfast_job" (id, line, created_at, input, max_attempts, timeout_ms)
+-- with rows.id, jobType, now, rows.input, maxAttempts, timeout
+insert into "holdfast_job" (id, job_type, created_at, input, max_attempts, timeout_ms)
   values (?, ?, ?, ?, ?, ?);
 
 -- insertAlike, 1 of 2, ten rows
--- with rows.id, line, now, rows.input, maxAttempts, timeout
-insert into "holdfast_job" (id, line, created_at, input, max_attempts, timeout_ms)
+-- with rows.id, jobType, now, rows.input, maxAttempts, timeout
+insert into "holdfast_job" (id, job_type, created_at, input, max_attempts, timeout_ms)
   values (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?,
       ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?);
 
 -- insertAlike, 2 of 2
--- with line, rank, now, count
-insert into "holdfast_ready" (seq, line, rank, run_at) select seq, ?, ?, ? from "holdfast_job" where seq >
+-- with jobType, rank, now, count
+insert into "holdfast_ready" (seq, job_type, rank, run_at) select seq, ?, ?, ? from "holdfast_job" where seq >
     last_insert_rowid() - ?;
 
 -- insertNew, 1 of 2
--- with rows.id, rows.line, now, rows.input, rows.maxAttempts, rows.timeout, rows.extras
-insert into "holdfast_job" (id, line, created_at, input, max_attempts, timeout_ms, extras)
+-- with rows.id, rows.jobType, now, rows.input, rows.maxAttempts, rows.timeout, rows.extras
+insert into "holdfast_job" (id, job_type, created_at, input, max_attempts, timeout_ms, extras)
   values (?, ?, ?, ?, ?, ?, ?);
 
 -- insertNew, 1 of 2, ten rows
--- with rows.id, rows.line, now, rows.input, rows.maxAttempts, rows.timeout, rows.extras
-insert into "holdfast_job" (id, line, created_at, input, max_attempts, timeout_ms, extras)
+-- with rows.id, rows.jobType, now, rows.input, rows.maxAttempts, rows.timeout, rows.extras
+insert into "holdfast_job" (id, job_type, created_at, input, max_attempts, timeout_ms, extras)
   values (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?,
       ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?, ?), (?, ?, ?, ?, ?, ?,
       ?);
 
 -- insertNew, 2 of 2
--- with rows.id, rows.line, rows.rank, now, rows.runAt, now, rows.delay
-insert into "holdfast_ready" (seq, line, rank, run_at)
+-- with rows.id, rows.jobType, rows.rank, now, rows.runAt, now, rows.delay
+insert into "holdfast_ready" (seq, job_type, rank, run_at)
   values ((select known.seq from "holdfast_job" known where known.id = ?), ?, ?, max(?, coalesce(?, ? + coalesce(?,
       0))));
 
 -- insertNew, 2 of 2, ten rows
--- with rows.id, rows.line, rows.rank, now, rows.runAt, now, rows.delay
-insert into "holdfast_ready" (seq, line, rank, run_at)
+-- with rows.id, rows.jobType, rows.rank, now, rows.runAt, now, rows.delay
+insert into "holdfast_ready" (seq, job_type, rank, run_at)
   values ((select known.seq from "holdfast_job" known where known.id = ?), ?, ?, max(?, coalesce(?, ? + coalesce(?,
       0)))), ((select known.seq from "holdfast_job" known where known.id = ?), ?, ?, max(?, coalesce(?, ? + coalesce(?,
       0)))), ((select known.seq from "holdfast_job" known where known.id = ?), ?, ?, max(?, coalesce(?, ? + coalesce(?,
@@ -60,24 +60,24 @@ insert into "holdfast_ready" (seq, line, rank, run_at)
       0))));
 
 -- insertJobs, 1 of 3
--- with rows.id, rows.line, now, rows.input, rows.maxAttempts, rows.timeout, rows.deadline, rows.parent, rows.key,
+-- with rows.id, rows.jobType, now, rows.input, rows.maxAttempts, rows.timeout, rows.deadline, rows.parent, rows.key,
 --     rows.lane, rows.context, rows.extras, rows.id
-insert into "holdfast_job" (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane,
-    context, extras)
+insert into "holdfast_job" (id, job_type, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key,
+    lane, context, extras)
   select ?, ?, ?, ?, ?, ?, ?, ?,
     ?, ?, ?, ?
   where not exists (select 1 from "holdfast_used_id" d where d.id = ?)
   on conflict (id) do nothing;
 
 -- insertJobs, 2 of 3
--- with rows.line, rows.laneId, rows.slotted, now, rows.runAt, now, rows.delay, rows.laneId
-insert into "holdfast_bell" (line, lane, at)
+-- with rows.jobType, rows.laneId, rows.slotted, now, rows.runAt, now, rows.delay, rows.laneId
+insert into "holdfast_lane_wakeup" (job_type, lane, at)
   select ?, ?, max(iif(?, 0, ?), coalesce(?, ? + coalesce(?, 0))) where ? is not null
-  on conflict (line, lane) do update set at = min(at, excluded.at);
+  on conflict (job_type, lane) do update set at = min(at, excluded.at);
 
 -- insertJobs, 3 of 3
--- with rows.line, rows.rank, rows.slotted, now, rows.runAt, now, rows.delay, rows.laneId, rows.id, rows.id
-insert into "holdfast_ready" (seq, line, rank, run_at, lane)
+-- with rows.jobType, rows.rank, rows.slotted, now, rows.runAt, now, rows.delay, rows.laneId, rows.id, rows.id
+insert into "holdfast_ready" (seq, job_type, rank, run_at, lane)
   select j.seq, ?, ?, max(iif(?, 0, ?), coalesce(?, ? + coalesce(?, 0))), ?
   from "holdfast_job" j where j.id = ? and not exists (select 1 from "holdfast_history" h where h.seq = j.seq)
   on conflict (seq) do nothing returning ? as id;
@@ -113,8 +113,9 @@ union all
 select id, job from "holdfast_used_id" where id in (select value from json_each(?));
 
 -- replaceQueued, 1 of 3
--- with rows.line, rows.rank, rows.laneId, now, rows.runAt, now, rows.delay, now, rows.runAt, now, rows.delay, rows.id
-update "holdfast_ready" set line = ?, rank = ?, lane = ?,
+-- with rows.jobType, rows.rank, rows.laneId, now, rows.runAt, now, rows.delay, now, rows.runAt, now, rows.delay,
+--     rows.id
+update "holdfast_ready" set job_type = ?, rank = ?, lane = ?,
     run_at = case when waits is null then max(?, coalesce(?, ? + coalesce(?, 0))) else run_at end,
     due_at = case when waits is null then due_at else max(?, coalesce(?, ? + coalesce(?, 0))) end
   where seq = (select known.seq from "holdfast_job" known where known.id = ?) and token is null and not begun;
@@ -127,20 +128,20 @@ insert into "holdfast_used_id" (id, at, job)
   on conflict (job) where job is not null do update set id = excluded.id, at = excluded.at;
 
 -- replaceQueued, 3 of 3
--- with rows.line, rows.input, rows.maxAttempts, rows.timeout, rows.deadline, rows.lane, rows.context, rows.extras,
+-- with rows.jobType, rows.input, rows.maxAttempts, rows.timeout, rows.deadline, rows.lane, rows.context, rows.extras,
 --     rows.id
-update "holdfast_job" set line = ?, input = ?, max_attempts = ?, timeout_ms = ?, deadline_at = ?,
+update "holdfast_job" set job_type = ?, input = ?, max_attempts = ?, timeout_ms = ?, deadline_at = ?,
     lane = ?, context = ?, extras = ?
   where id = ? and exists (select 1 from "holdfast_ready" r where r.seq = "holdfast_job".seq and r.token is null and not
       r.begun) returning id;
 
 -- claimLevel, 1 of 3
--- with line, rank, now, runAt, session, now, queue, now, queue, limit, session
+-- with jobType, rank, now, runAt, session, now, queue, now, queue, limit, session
 insert into "holdfast_claim" (session, ids)
     with filed (ids) as materialized (
       select json_group_array(seq) from (
         select r.seq from "holdfast_ready" r
-        where r.line = ? and r.rank = ? and r.token is null and r.run_at <= ? and r.run_at >= ? and exists (select 1
+        where r.job_type = ? and r.rank = ? and r.token is null and r.run_at <= ? and r.run_at >= ? and exists (select 1
             from "holdfast_session" s where s.id = ? and s.lease_until > ?) and
   not exists (select 1 from "holdfast_queue" stop where stop.name = ? and (stop.paused_at is not null or stop.cool_until
       > ? or stop.limited))
@@ -156,8 +157,8 @@ update "holdfast_ready" set token = last_insert_rowid(), session = ?, attempt = 
       last_insert_rowid() end);
 
 -- claimLevel, 3 of 3
-select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, case
-    when r.crashes > 0 or r.begun
+select j.id, r.seq as row_key, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts,
+    case when r.crashes > 0 or r.begun
       or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
     then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
         j.timeout_ms,
@@ -172,29 +173,32 @@ select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.sta
 --     direction, now, names, direction, now, names, session
 insert into "holdfast_claim" (session, ids) with recursive
   scope as materialized (
-    select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
-    from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+    select l.id as job_type, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+    from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
     where not l.laned and (? is null or l.name in (select value from json_each(?)))
-      and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine)) and
+      and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine))
+          and
     not exists (select 1 from "holdfast_queue" stop where stop.name = l.queue and (stop.paused_at is not null or
         stop.cool_until > ? or stop.limited))
     and not exists (select 1 from "holdfast_hold" held where held.queues is null or l.queue in (select value from
         json_each(held.queues)))
   ),
-  level (line, rank, grp, n, nth) as (
-    select s.line, case when ? > 0
-      then (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank asc limit 1)
-      else (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank desc limit
-          1) end, s.grp, s.n, 1 from scope s where exists (select 1 from "holdfast_session" s where s.id = ? and
+  level (job_type, rank, grp, n, nth) as (
+    select s.job_type, case when ? > 0
+      then (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by r.rank asc
+          limit 1)
+      else (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by r.rank desc
+          limit 1) end, s.grp, s.n, 1 from scope s where exists (select 1 from "holdfast_session" s where s.id = ? and
           s.lease_until > ?)
     union all
-    select l.line, case when ? > 0
-      then (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank order by
-          r.rank asc limit 1)
-      else (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank < l.rank order by
-          r.rank desc limit 1) end, l.grp, l.n - (
+    select l.job_type, case when ? > 0
+      then (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank > l.rank
+          order by r.rank asc limit 1)
+      else (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank < l.rank
+          order by r.rank desc limit 1) end, l.grp, l.n - (
       select count(*) from (
-        select 1 from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ?
+        select 1 from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and r.token is null and
+            r.run_at <= ?
           and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = r.seq
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
@@ -202,12 +206,12 @@ insert into "holdfast_claim" (session, ids) with recursive
     from level l where l.rank is not null and l.n > 0 and l.nth < (select max(20, 1000 / max(count(*), 1)) from scope)
   ), filed (ids) as materialized (
       select json_group_array(seq) from (
-        select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * ?, r.run_at, r.seq) as place
-        from level l join scope s on s.line = l.line cross join "holdfast_ready" r
+        select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * ?, r.run_at, r.seq) as ordinal
+        from level l join scope s on s.job_type = l.job_type cross join "holdfast_ready" r
         where l.rank is not null and l.n > 0 and r.seq in (
           select seq from (
-            select c.seq from "holdfast_ready" c where c.rank = l.rank and c.line = l.line and c.token is null and
-                c.run_at <= ? and (? is not null or not exists (
+            select c.seq from "holdfast_ready" c where c.rank = l.rank and c.job_type = l.job_type and c.token is null
+                and c.run_at <= ? and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null)))) order by c.run_at, c.seq limit (select max(n) from scope))
@@ -215,8 +219,8 @@ insert into "holdfast_claim" (session, ids) with recursive
           select seq from (
             select c.seq from "holdfast_ready" c
             where c.rank > iif(l.nth = (select max(20, 1000 / max(count(*), 1)) from scope) and ? > 0, l.rank,
-                9223372036854775807) and c.line = l.line and c.token is null and c.run_at <= ? and (? is not null or not
-                exists (
+                9223372036854775807) and c.job_type = l.job_type and c.token is null and c.run_at <= ? and (? is not
+                null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
@@ -225,13 +229,13 @@ insert into "holdfast_claim" (session, ids) with recursive
           select seq from (
             select c.seq from "holdfast_ready" c
             where c.rank < iif(l.nth = (select max(20, 1000 / max(count(*), 1)) from scope) and ? < 0, l.rank,
-                -9223372036854775807) and c.line = l.line and c.token is null and c.run_at <= ? and (? is not null or
-                not exists (
+                -9223372036854775807) and c.job_type = l.job_type and c.token is null and c.run_at <= ? and (? is not
+                null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
             order by c.rank desc, c.token desc, c.run_at, c.seq limit (select max(n) from scope)))
-      ) where place <= n)
+      ) where ordinal <= n)
     select ?, ids from filed where ids <> '[]';
 
 -- claim, 2 of 3
@@ -241,8 +245,8 @@ update "holdfast_ready" set token = last_insert_rowid(), session = ?, attempt = 
       last_insert_rowid() end);
 
 -- claim, 3 of 3
-select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, case
-    when r.crashes > 0 or r.begun
+select j.id, r.seq as row_key, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts,
+    case when r.crashes > 0 or r.begun
       or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
     then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
         j.timeout_ms,
@@ -252,14 +256,14 @@ select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.sta
       j on j.seq = r.seq
   where c.token = case when changes() > 0 then last_insert_rowid() end;
 
--- peek
+-- checkDue
 -- with queues, names, names, names, now, now, now, now, now, now, queues
   with
 scope as materialized (
-  select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
-  from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+  select l.id as job_type, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+  from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
   where not l.laned and (? is null or l.name in (select value from json_each(?)))
-    and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine)) and
+    and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine)) and
   not exists (select 1 from "holdfast_queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > ? or stop.limited))
   and not exists (select 1 from "holdfast_hold" held where held.queues is null or l.queue in (select value from
@@ -268,43 +272,43 @@ scope as materialized (
   select ? as now,
     min(coalesce(
       (select ? from (
-        with recursive looked (line, rank, nth) as (
-      select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank
-          asc limit 1), 1 from scope s
+        with recursive looked (job_type, rank, nth) as (
+      select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order
+          by r.rank asc limit 1), 1 from scope s
       union all
-      select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-          l.rank order by r.rank asc limit 1), l.nth + 1
+      select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+          r.rank > l.rank order by r.rank asc limit 1), l.nth + 1
       from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from scope)
     )
-        select (select r.run_at from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is null
-            order by r.run_at, r.seq limit 1) as at from looked l where l.rank is not null
+        select (select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and r.token is
+            null order by r.run_at, r.seq limit 1) as at from looked l where l.rank is not null
         union all
-        select (select r.run_at from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank
-            and r.run_at <= ? limit 1) from looked l where l.rank is not null and l.nth = (select max(20, 1000 /
+        select (select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank >
+            l.rank and r.run_at <= ? limit 1) from looked l where l.rank is not null and l.nth = (select max(20, 1000 /
             max(count(*), 1)) from scope)
       ) where at <= ? limit 1),
       (select min(at) from (
-        with recursive looked (line, rank, nth) as (
-      select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank
-          asc limit 1), 1 from scope s
+        with recursive looked (job_type, rank, nth) as (
+      select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order
+          by r.rank asc limit 1), 1 from scope s
       union all
-      select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-          l.rank order by r.rank asc limit 1), l.nth + 1
+      select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+          r.rank > l.rank order by r.rank asc limit 1), l.nth + 1
       from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from scope)
     )
-        select (select r.run_at from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is null
-            order by r.run_at, r.seq limit 1) as at from looked l where l.rank is not null
+        select (select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and r.token is
+            null order by r.run_at, r.seq limit 1) as at from looked l where l.rank is not null
         union all
-        select (select min(r.run_at) from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-            l.rank) from looked l where l.rank is not null and l.nth = (select max(20, 1000 / max(count(*), 1)) from
-            scope)
+        select (select min(r.run_at) from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+            r.rank > l.rank) from looked l where l.rank is not null and l.nth = (select max(20, 1000 / max(count(*), 1))
+            from scope)
       )), 8633688480000000),
       coalesce((select min(q.cool_until) from "holdfast_queue" q where q.cool_until > ?
         and exists (select 1 from json_each(?) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)),
             8633688480000000)
     ) as due_at,
     (select min(s.lease_until) from "holdfast_session" s where s.closed_at is null) as expires_at,
-    (select json_group_array(distinct l.queue) from "holdfast_line" l where l.laned) as laned,
+    (select json_group_array(distinct l.queue) from "holdfast_job_type" l where l.laned) as laned,
     (select json_group_array(q.name) from "holdfast_queue" q where q.limited) as limited,
     (select case when count(*) > 0 then json_group_array(q.name) end from "holdfast_queue" q where q.drain_at is not
         null) as draining;
@@ -322,7 +326,7 @@ on conflict (id) do nothing returning id;
 update "holdfast_session" set beat_at = ?, lease_until = ? + lease_ms + ? where id = ? and lease_until > ?
 returning stop_requested_at is not null as stop, quiet_at,
   (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')),
-      'reason', c.reason)) from "holdfast_cancel" c where c.session = ?) as wishes,
+      'reason', c.reason)) from "holdfast_cancel" c where c.session = ?) as requests,
   (select json_group_array(json_object('token', token, 'held', json(held), 'gone', json(gone))) from (
     select c.token, json_group_array(o.value) filter (where r.seq is not null) as held, json_group_array(o.value) filter
         (where r.seq is null) as gone
@@ -349,8 +353,8 @@ update "holdfast_session" set lease_until = min(lease_until, ?),
 
 -- orphans
 -- with now, limit
-select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id,
-    r.counted, c.rates,
+select j.id, r.seq as row_key, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as
+    lane_id, r.counted, c.rates,
   j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
   then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
@@ -364,15 +368,15 @@ left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
 join "holdfast_ready" r on r.seq = o.value and r.token = c.token
 join "holdfast_job" j on j.seq = r.seq
-join "holdfast_line" l on l.id = r.line
+join "holdfast_job_type" l on l.id = r.job_type
 left join "holdfast_cancel" x on x.id = j.id and x.token = r.token and not x.pause
 where s.id is null or s.lease_until <= ?
 order by r.seq limit ?;
 
 -- heldJobs
 -- with ids, ids
-select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id,
-    r.counted, c.rates,
+select j.id, r.seq as row_key, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as
+    lane_id, r.counted, c.rates,
   j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
   then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
@@ -386,7 +390,7 @@ left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
 join "holdfast_ready" r on r.seq = o.value and r.token = c.token
 join "holdfast_job" j on j.seq = r.seq
-join "holdfast_line" l on l.id = r.line
+join "holdfast_job_type" l on l.id = r.job_type
 left join "holdfast_cancel" x on x.id = j.id and x.token = r.token and not x.pause
 where c.token in (select w.token from "holdfast_ready" w where w.seq in (select known.seq from "holdfast_job" known
     where known.id in (select value from json_each(?)))) and r.seq in (select known.seq from "holdfast_job" known where
@@ -394,8 +398,8 @@ where c.token in (select w.token from "holdfast_ready" w where w.seq in (select 
 
 -- heldUnder
 -- with session, tokens
-select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id,
-    r.counted, c.rates,
+select j.id, r.seq as row_key, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as
+    lane_id, r.counted, c.rates,
   j.input, j.max_attempts, j.lane, case when r.crashes > 0 or r.begun
     or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
   then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
@@ -409,27 +413,27 @@ left join "holdfast_session" s on s.id = c.session
 cross join json_each(c.ids) o
 join "holdfast_ready" r on r.seq = o.value and r.token = c.token
 join "holdfast_job" j on j.seq = r.seq
-join "holdfast_line" l on l.id = r.line
+join "holdfast_job_type" l on l.id = r.job_type
 left join "holdfast_cancel" x on x.id = j.id and x.token = r.token and not x.pause
 where c.session = ? and c.token in (select value from json_each(?)) and r.session = c.session order by r.seq;
 
--- bury, 1 of 4
+-- deleteEndedSessions, 1 of 4
 -- with now
 delete from "holdfast_claim"
   where not exists (select 1 from "holdfast_session" s where s.id = "holdfast_claim".session and s.lease_until > ?)
     and not exists (select 1 from json_each(ids) o join "holdfast_ready" r on r.seq = o.value and r.token =
         "holdfast_claim".token);
 
--- bury, 2 of 4
+-- deleteEndedSessions, 2 of 4
 delete from "holdfast_cancel" where not exists (
   select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id =
       "holdfast_cancel".id) and (r.token = "holdfast_cancel".token or (r.token is null and r.waits = 'resume')));
 
--- bury, 3 of 4
+-- deleteEndedSessions, 3 of 4
 -- with now
 delete from "holdfast_session" where closed_at < ? - 604800000;
 
--- bury, 4 of 4
+-- deleteEndedSessions, 4 of 4
 -- with now
 update "holdfast_session" set closed_at = lease_until where closed_at is null and lease_until <= ?
   and not exists (select 1 from "holdfast_claim" c where c.session = "holdfast_session".id) returning id;
@@ -451,28 +455,28 @@ insert into "holdfast_claim" (token, session, ids)
   returning token;
 
 -- doneAlike, 1 of 5
--- with now, places, session, now, token
-insert into "holdfast_history" (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-    session, output, errors, progress, error_group)
-  select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session, null,
-      r.errors, r.progress, null
+-- with now, rowKeys, session, now, token
+insert into "holdfast_history" (seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
+    session, output, errors, progress, failure_group)
+  select r.seq, r.job_type, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session,
+      null, r.errors, r.progress, null
   from "holdfast_session" s cross join json_each(?) o cross join "holdfast_ready" r on r.seq = o.value
   where s.id = ? and s.lease_until > ? and r.token = ? and r.session = s.id;
 
 -- doneAlike, 2 of 5
--- with count, places, token, session, session, now
-select o.value as place, 0 as watched from (select 1 where changes() < ?) cross join json_each(?) o
+-- with count, rowKeys, token, session, session, now
+select o.value as row_key, 0 as watched from (select 1 where changes() < ?) cross join json_each(?) o
   where not exists (select 1 from "holdfast_ready" r where r.seq = o.value and r.token = ? and r.session = ? and exists
       (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?));
 
 -- doneAlike, 3 of 5
--- with token, places, session, session, now
-select r.seq as place, 1 as watched from "holdfast_ready" r where r.watched and r.token = ? and +r.seq in (select value
-    from json_each(?)) and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until
-    > ?);
+-- with token, rowKeys, session, session, now
+select r.seq as row_key, 1 as watched from "holdfast_ready" r where r.watched and r.token = ? and +r.seq in (select
+    value from json_each(?)) and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and
+    s.lease_until > ?);
 
 -- doneAlike, 4 of 5
--- with places, token, session, session, now
+-- with rowKeys, token, session, session, now
 delete from "holdfast_ready" where seq in (select value from json_each(?)) and token = ? and "holdfast_ready".session =
     ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?);
 
@@ -482,18 +486,18 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
     (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?);
 
 -- done, 1 of 3
--- with now, rows.output, rows.place, rows.token, session, session, now
-insert into "holdfast_history" (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
+-- with now, rows.output, rows.rowKey, rows.token, session, session, now
+insert into "holdfast_history" (seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
     session, output, errors, progress)
-  select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session,
+  select r.seq, r.job_type, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session,
     ?, r.errors, r.progress
   from "holdfast_ready" r where r.seq = ? and r.token = ? and r.session = ? and exists (select 1 from "holdfast_session"
       s where s.id = ? and s.lease_until > ?);
 
 -- done, 2 of 3
--- with rows.place, rows.token, session, session, now
+-- with rows.rowKey, rows.token, session, session, now
 delete from "holdfast_ready" where seq = ? and token = ? and "holdfast_ready".session = ? and exists (select 1 from
-    "holdfast_session" s where s.id = ? and s.lease_until > ?) returning seq as place, watched;
+    "holdfast_session" s where s.id = ? and s.lease_until > ?) returning seq as row_key, watched;
 
 -- done, 3 of 3
 -- with spent, session, session, now
@@ -501,11 +505,11 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
     (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?);
 
 -- end, 1 of 9
--- with rows.state, rows.attempt, rows.crashes, now, rows.output, rows.errors, rows.errorGroup, rows.id, rows.token,
+-- with rows.state, rows.attempt, rows.crashes, now, rows.output, rows.errors, rows.failureGroup, rows.id, rows.token,
 --     rows.keep, session, session, now
-insert into "holdfast_history" (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-    session, output, errors, progress, error_group)
-  select r.seq, r.line, r.rank, ?, ?, ?, r.throttles, r.run_at, r.started_at, ?, r.session,
+insert into "holdfast_history" (seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
+    session, output, errors, progress, failure_group)
+  select r.seq, r.job_type, r.rank, ?, ?, ?, r.throttles, r.run_at, r.started_at, ?, r.session,
     ?, ?, r.progress, ?
   from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id = ?) and r.token = ?
       and (? or r.watched) and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and
@@ -568,24 +572,24 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
 
 -- again, 2 of 2
 -- with rows.attempt, rows.crashes, rows.cancellable, rows.keeps, now, now, rows.delay, rows.cancellable, rows.keeps,
---     now, now, rows.delay, rows.errors, rows.errorGroup, rows.throttled, rows.begun, rows.note, rows.cancellable,
+--     now, now, rows.delay, rows.errors, rows.failureGroup, rows.throttled, rows.begun, rows.note, rows.cancellable,
 --     rows.id, rows.token, session, session, now, rows.id
 update "holdfast_ready" set token = null, session = null, attempt = ?, crashes = ?,
-    run_at = case when (wish = 1 or (wish = 2 and ?)) then 8633688480000000 else case when ? then min(run_at, ?) else ?
-        + ? end end, due_at = case when (wish = 1 or (wish = 2 and ?)) then case when ? then min(run_at, ?) else ? + ?
-        end end,
-    errors = ?, error_group = coalesce(?, error_group), throttles = min(throttles + ?, 32767), begun = begun or ?,
-    note = ?, counted = null, waits = case when (wish = 1 or (wish = 2 and ?)) then 'resume' end, wish = null
+    run_at = case when (request = 1 or (request = 2 and ?)) then 8633688480000000 else case when ? then min(run_at, ?)
+        else ? + ? end end, due_at = case when (request = 1 or (request = 2 and ?)) then case when ? then min(run_at, ?)
+        else ? + ? end end,
+    errors = ?, failure_group = coalesce(?, failure_group), throttles = min(throttles + ?, 32767), begun = begun or ?,
+    note = ?, counted = null, waits = case when (request = 1 or (request = 2 and ?)) then 'resume' end, request = null
   where seq = (select known.seq from "holdfast_job" known where known.id = ?) and token = ? and "holdfast_ready".session
       = ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?) returning ? as id, waits
       is not null as asked;
 
 -- endOrphans, 1 of 9
--- with rows.state, rows.attempt, rows.crashes, now, rows.output, rows.errors, rows.errorGroup, rows.id, rows.token,
+-- with rows.state, rows.attempt, rows.crashes, now, rows.output, rows.errors, rows.failureGroup, rows.id, rows.token,
 --     rows.keep, now
-insert into "holdfast_history" (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
-    session, output, errors, progress, error_group)
-  select r.seq, r.line, r.rank, ?, ?, ?, r.throttles, r.run_at, r.started_at, ?, r.session,
+insert into "holdfast_history" (seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
+    session, output, errors, progress, failure_group)
+  select r.seq, r.job_type, r.rank, ?, ?, ?, r.throttles, r.run_at, r.started_at, ?, r.session,
     ?, ?, r.progress, ?
   from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id = ?) and r.token = ?
       and (? or r.watched) and not exists (select 1 from "holdfast_session" s where s.id = r.session and s.lease_until >
@@ -648,14 +652,14 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
 
 -- againOrphans, 2 of 2
 -- with rows.attempt, rows.crashes, rows.cancellable, rows.keeps, now, now, rows.delay, rows.cancellable, rows.keeps,
---     now, now, rows.delay, rows.errors, rows.errorGroup, rows.throttled, rows.begun, rows.note, rows.cancellable,
+--     now, now, rows.delay, rows.errors, rows.failureGroup, rows.throttled, rows.begun, rows.note, rows.cancellable,
 --     rows.id, rows.token, now, rows.id
 update "holdfast_ready" set token = null, session = null, attempt = ?, crashes = ?,
-    run_at = case when (wish = 1 or (wish = 2 and ?)) then 8633688480000000 else case when ? then min(run_at, ?) else ?
-        + ? end end, due_at = case when (wish = 1 or (wish = 2 and ?)) then case when ? then min(run_at, ?) else ? + ?
-        end end,
-    errors = ?, error_group = coalesce(?, error_group), throttles = min(throttles + ?, 32767), begun = begun or ?,
-    note = ?, counted = null, waits = case when (wish = 1 or (wish = 2 and ?)) then 'resume' end, wish = null
+    run_at = case when (request = 1 or (request = 2 and ?)) then 8633688480000000 else case when ? then min(run_at, ?)
+        else ? + ? end end, due_at = case when (request = 1 or (request = 2 and ?)) then case when ? then min(run_at, ?)
+        else ? + ? end end,
+    errors = ?, failure_group = coalesce(?, failure_group), throttles = min(throttles + ?, 32767), begun = begun or ?,
+    note = ?, counted = null, waits = case when (request = 1 or (request = 2 and ?)) then 'resume' end, request = null
   where seq = (select known.seq from "holdfast_job" known where known.id = ?) and token = ? and not exists (select 1
       from "holdfast_session" s where s.id = "holdfast_ready".session and s.lease_until > ?) returning ? as id, waits is
       not null as asked;
@@ -668,8 +672,8 @@ update "holdfast_queue" set
       end)),
   cool_at = ?
 where cool_base_ms is not null and (cool_until is null or cool_until <= ?)
-  and name in (select l.queue from "holdfast_ready" r join "holdfast_line" l on l.id = r.line where r.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?))))
+  and name in (select l.queue from "holdfast_ready" r join "holdfast_job_type" l on l.id = r.job_type where r.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))))
 returning name;
 
 -- progress
@@ -681,48 +685,48 @@ update "holdfast_ready" set progress = ? where seq = (select known.seq from "hol
 -- get
 -- with now, id, id
 select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type left join
     "holdfast_session" s on s.id = r.session where r.seq = (select known.seq from "holdfast_job" known where known.id =
     ?) union all
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where h.seq = (select known.seq from "holdfast_job" known where known.id =
-    ?)) one limit 1;
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type left
+    join "holdfast_session" s on s.id = h.session where h.seq = (select known.seq from "holdfast_job" known where
+    known.id = ?)) one limit 1;
 
 -- list, 1 of 2
 -- with now, limit, limit, limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type left join
     "holdfast_session" s on s.id = r.session where true and true order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where true and true order by h.seq desc limit ?)
-) page order by place desc limit ?;
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type left
+    join "holdfast_session" s on s.id = h.session where true and true order by h.seq desc limit ?)
+) page order by row_key desc limit ?;
 
 -- list, 2 of 2
 -- with now, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor,
@@ -730,14 +734,14 @@ from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_
 --     limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type left join
     "holdfast_session" s on s.id = r.session where r.seq in (select known.seq from "holdfast_job" known where known.id
     in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
@@ -755,14 +759,14 @@ from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_li
         cast(? as integer) order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where h.seq in (select known.seq from "holdfast_job" known where known.id
-    in (select value from json_each(?)))
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type left
+    join "holdfast_session" s on s.id = h.session where h.seq in (select known.seq from "holdfast_job" known where
+    known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?))
@@ -774,27 +778,27 @@ from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
         cast(? as integer) order by h.seq desc limit ?)
-) page order by place desc limit ?;
+) page order by row_key desc limit ?;
 
 -- ids, 1 of 2
 -- with limit, limit, limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
-      "holdfast_line" l on l.id = r.line
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
+      "holdfast_job_type" l on l.id = r.job_type
     where true and true order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
-      "holdfast_line" l on l.id = h.line
+  select * from (select j.id, h.seq as row_key from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
+      "holdfast_job_type" l on l.id = h.job_type
     where true and true order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- ids, 2 of 2
 -- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor,
 --     limit, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, cursor, limit,
 --     limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
-      "holdfast_line" l on l.id = r.line
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join
+      "holdfast_job_type" l on l.id = r.job_type
     where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
@@ -810,8 +814,8 @@ select id, place from (
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
         cast(? as integer) order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
-      "holdfast_line" l on l.id = h.line
+  select * from (select j.id, h.seq as row_key from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join
+      "holdfast_job_type" l on l.id = h.job_type
     where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
@@ -824,22 +828,22 @@ select id, place from (
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
         cast(? as integer) order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- count, 1 of 2
 select
-  (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id =
-      r.line where true)
-  + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id =
-      h.line where true)
+  (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id =
+      r.job_type where true)
+  + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id
+      = h.job_type where true)
   as count;
 
 -- count, 2 of 2
 -- with ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search, ids, states,
 --     queues, names, lane, key, workflow, since, until, trace, search, search, search
 select
-  (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id =
-      r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
+  (select count(*) from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id =
+      r.job_type where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
       json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
@@ -853,8 +857,8 @@ select
     and j.created_at < ?
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
-  + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id =
-      h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
+  + (select count(*) from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id
+      = h.job_type where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
       json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
@@ -872,7 +876,7 @@ select
 -- with now, workflow, limit, workflow, limit, limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
@@ -881,20 +885,20 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where true and true order by
-      r.seq desc limit ?)
+      "holdfast_job_type" l on l.id = r.job_type left join "holdfast_session" s on s.id = r.session where true and true
+      order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where true and true order by
-      h.seq desc limit ?)
-) page order by place desc limit ?;
+      "holdfast_job_type" l on l.id = h.job_type left join "holdfast_session" s on s.id = h.session where true and true
+      order by h.seq desc limit ?)
+) page order by row_key desc limit ?;
 
 -- listChildren, 2 of 2
 -- with now, workflow, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search,
@@ -902,7 +906,7 @@ from "holdfast_job" c
 --     search, search, cursor, limit, limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
@@ -911,8 +915,8 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where r.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = r.job_type left join "holdfast_session" s on s.id = r.session where r.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
       (select value from json_each(?))
@@ -928,15 +932,15 @@ from "holdfast_job" c
         cast(? as integer) order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
 from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where h.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = h.job_type left join "holdfast_session" s on s.id = h.session where h.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?))
@@ -948,30 +952,30 @@ from "holdfast_job" c
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
         cast(? as integer) order by h.seq desc limit ?)
-) page order by place desc limit ?;
+) page order by row_key desc limit ?;
 
 -- idsOfChildren, 1 of 2
 -- with workflow, limit, workflow, limit, limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_job" c
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line
+      "holdfast_job_type" l on l.id = r.job_type
     where true and true order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_job" c
+  select * from (select j.id, h.seq as row_key from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line
+      "holdfast_job_type" l on l.id = h.job_type
     where true and true order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- idsOfChildren, 2 of 2
 -- with workflow, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
 --     cursor, limit, workflow, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search,
 --     search, cursor, limit, limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_job" c
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line
+      "holdfast_job_type" l on l.id = r.job_type
     where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
@@ -987,9 +991,9 @@ select id, place from (
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
         cast(? as integer) order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_job" c
+  select * from (select j.id, h.seq as row_key from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line
+      "holdfast_job_type" l on l.id = h.job_type
     where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
@@ -1002,17 +1006,17 @@ select id, place from (
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
         cast(? as integer) order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- countChildren, 1 of 2
 -- with workflow, workflow
 select
   (select count(*) from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line where true)
+      "holdfast_job_type" l on l.id = r.job_type where true)
   + (select count(*) from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line where true)
+      "holdfast_job_type" l on l.id = h.job_type where true)
   as count;
 
 -- countChildren, 2 of 2
@@ -1021,8 +1025,8 @@ select
 select
   (select count(*) from "holdfast_job" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in
-      (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = r.job_type where r.seq in (select known.seq from "holdfast_job" known where
+      known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
       (select value from json_each(?))
@@ -1037,8 +1041,8 @@ select
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
   + (select count(*) from "holdfast_job" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.parent_id = ? join
-      "holdfast_line" l on l.id = h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in
-      (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = h.job_type where h.seq in (select known.seq from "holdfast_job" known where
+      known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?))
@@ -1055,7 +1059,7 @@ select
 -- with now, batch, limit, batch, limit, limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
@@ -1064,20 +1068,20 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where true and true order by
-      r.seq desc limit ?)
+      "holdfast_job_type" l on l.id = r.job_type left join "holdfast_session" s on s.id = r.session where true and true
+      order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where true and true order by
-      h.seq desc limit ?)
-) page order by place desc limit ?;
+      "holdfast_job_type" l on l.id = h.job_type left join "holdfast_session" s on s.id = h.session where true and true
+      order by h.seq desc limit ?)
+) page order by row_key desc limit ?;
 
 -- listMembers, 2 of 2
 -- with now, batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
@@ -1085,7 +1089,7 @@ from "holdfast_member" c
 --     cursor, limit, limit
 select * from (
   select * from (
-select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
+select j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors,
     r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
@@ -1094,8 +1098,8 @@ select j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_a
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line left join "holdfast_session" s on s.id = r.session where r.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = r.job_type left join "holdfast_session" s on s.id = r.session where r.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
       (select value from json_each(?))
@@ -1111,15 +1115,15 @@ from "holdfast_member" c
         cast(? as integer) order by r.seq desc limit ?)
   union all
   select * from (
-select j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
+select j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress,
     h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
 from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line left join "holdfast_session" s on s.id = h.session where h.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = h.job_type left join "holdfast_session" s on s.id = h.session where h.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?))
@@ -1131,30 +1135,30 @@ from "holdfast_member" c
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq <
         cast(? as integer) order by h.seq desc limit ?)
-) page order by place desc limit ?;
+) page order by row_key desc limit ?;
 
 -- idsOfMembers, 1 of 2
 -- with batch, limit, batch, limit, limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_member" c
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line
+      "holdfast_job_type" l on l.id = r.job_type
     where true and true order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_member" c
+  select * from (select j.id, h.seq as row_key from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line
+      "holdfast_job_type" l on l.id = h.job_type
     where true and true order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- idsOfMembers, 2 of 2
 -- with batch, ids, now, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
 --     cursor, limit, batch, ids, states, queues, names, lane, key, workflow, since, until, trace, search, search, search,
 --     cursor, limit, limit
-select id, place from (
-  select * from (select j.id, r.seq as place from "holdfast_member" c
+select id, row_key from (
+  select * from (select j.id, r.seq as row_key from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line
+      "holdfast_job_type" l on l.id = r.job_type
     where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
@@ -1170,9 +1174,9 @@ select id, place from (
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0) and r.seq >
         cast(? as integer) order by r.seq limit ?)
   union all
-  select * from (select j.id, h.seq as place from "holdfast_member" c
+  select * from (select j.id, h.seq as row_key from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line
+      "holdfast_job_type" l on l.id = h.job_type
     where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
@@ -1185,17 +1189,17 @@ select id, place from (
     and j.extras like ?
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(h.errors), ?) > 0) and h.seq >
         cast(? as integer) order by h.seq limit ?)
-) page order by place limit ?;
+) page order by row_key limit ?;
 
 -- countMembers, 1 of 2
 -- with batch, batch
 select
   (select count(*) from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line where true)
+      "holdfast_job_type" l on l.id = r.job_type where true)
   + (select count(*) from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line where true)
+      "holdfast_job_type" l on l.id = h.job_type where true)
   as count;
 
 -- countMembers, 2 of 2
@@ -1204,8 +1208,8 @@ select
 select
   (select count(*) from "holdfast_member" c
   cross join "holdfast_ready" r on r.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = r.line where r.seq in (select known.seq from "holdfast_job" known where known.id in
-      (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = r.job_type where r.seq in (select known.seq from "holdfast_job" known where
+      known.id in (select value from json_each(?)))
     and case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end in
       (select value from json_each(?))
@@ -1220,8 +1224,8 @@ select
     and (instr(lower(j.input), ?) > 0 or instr(lower(j.context), ?) > 0 or instr(lower(r.errors), ?) > 0))
   + (select count(*) from "holdfast_member" c
   cross join "holdfast_history" h on h.seq = c.seq cross join "holdfast_job" j on j.seq = c.seq and c.batch = ? join
-      "holdfast_line" l on l.id = h.line where h.seq in (select known.seq from "holdfast_job" known where known.id in
-      (select value from json_each(?)))
+      "holdfast_job_type" l on l.id = h.job_type where h.seq in (select known.seq from "holdfast_job" known where
+      known.id in (select value from json_each(?)))
     and h.state in (select value from json_each(?))
     and l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?))
@@ -1243,9 +1247,9 @@ where r.seq in (select known.seq from "holdfast_job" known where known.id in (se
 
 -- endQueued, 1 of 3
 -- with rows.state, now, rows.errors, rows.id
-insert into "holdfast_history" (seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
+insert into "holdfast_history" (seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at,
     session, output, errors, progress)
-  select r.seq, r.line, r.rank, ?, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session, null, ?,
+  select r.seq, r.job_type, r.rank, ?, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, ?, r.session, null, ?,
       r.progress
   from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id = ?) and r.token is
       null;
@@ -1271,14 +1275,14 @@ insert into "holdfast_cancel" (id, session, token, reason, pause, asked_at) valu
 
 -- askHolder, 2 of 2
 -- with rows.pause, rows.id, rows.token
-update "holdfast_ready" set wish = case when ? and coalesce(wish, 1) = 1 then 1 else 2 end
+update "holdfast_ready" set request = case when ? and coalesce(request, 1) = 1 then 1 else 2 end
   where seq = (select known.seq from "holdfast_job" known where known.id = ?) and token = ?;
 
--- wishesOf
+-- requestsOf
 -- with ids
 select id, token, reason, pause from "holdfast_cancel" where id in (select value from json_each(?)) order by id;
 
--- strayWishes
+-- strayRequests
 -- with limit
 select x.id from "holdfast_cancel" x join "holdfast_ready" r on r.seq = (select known.seq from "holdfast_job" known
     where known.id = x.id)
@@ -1286,8 +1290,8 @@ where r.token is null and r.waits = 'resume' order by x.id limit ?;
 
 -- withdraw, 1 of 2
 -- with ids, pauses
-update "holdfast_ready" set wish = null where seq in (select known.seq from "holdfast_job" known where known.id in
-    (select value from json_each(?))) and (wish = 1 or (wish = 2 and not ?));
+update "holdfast_ready" set request = null where seq in (select known.seq from "holdfast_job" known where known.id in
+    (select value from json_each(?))) and (request = 1 or (request = 2 and not ?));
 
 -- withdraw, 2 of 2
 -- with ids, pauses
@@ -1364,13 +1368,13 @@ delete from "holdfast_dependency" where job in (select value from json_each(?)) 
 delete from "holdfast_log" where job in (select value from json_each(?)) and not exists (select 1 from "holdfast_job" j
     where j.id = "holdfast_log".job);
 
--- forgetUsed, 1 of 2
+-- deleteExpiredIds, 1 of 2
 -- with now, limit
 delete from "holdfast_job" where id in (select id from "holdfast_used_id" where at <= ? - 3600000 order by at limit ?)
   and not exists (select 1 from "holdfast_ready" r where r.seq = "holdfast_job".seq) and not exists (select 1 from
       "holdfast_history" h where h.seq = "holdfast_job".seq);
 
--- forgetUsed, 2 of 2
+-- deleteExpiredIds, 2 of 2
 -- with now, limit
 delete from "holdfast_used_id" where id in (select id from "holdfast_used_id" where at <= ? - 3600000 order by at limit
     ?) returning id;
@@ -1381,7 +1385,7 @@ select u.expires_at, u.scope, u.key, u.id, exists (select 1 from "holdfast_ready
     "holdfast_job" known where known.id = u.id)) as live from "holdfast_unique_key" u
 where u.expires_at <= ? and (u.expires_at, u.scope, u.key) > (?, ?, ?) order by u.expires_at, u.scope, u.key limit ?;
 
--- forgetKeys
+-- deleteExpiredKeys
 -- with rows.scope, rows.key, rows.id, now
 delete from "holdfast_unique_key" where scope = ? and key = ? and id = ? and expires_at <= ?
   and not exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where
@@ -1390,16 +1394,16 @@ delete from "holdfast_unique_key" where scope = ? and key = ? and id = ? and exp
 -- findEnded
 -- with ids
 select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from "holdfast_history" h join "holdfast_job" j on j.seq
-    = h.seq join "holdfast_line" l on l.id = h.line
+    = h.seq join "holdfast_job_type" l on l.id = h.job_type
 where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))) order by
     h.seq desc;
 
 -- revive, 1 of 2
 -- with now, ids
-insert into "holdfast_ready" (seq, line, rank, run_at, begun, watched, errors, lane)
-  select h.seq, h.line, h.rank, ?, 1, 1, h.errors, (
-    select a.id from "holdfast_line" l join "holdfast_job" j on j.seq = h.seq join "holdfast_lane" a on a.queue =
-        l.queue and a.key = j.lane where l.id = h.line and l.laned
+insert into "holdfast_ready" (seq, job_type, rank, run_at, begun, watched, errors, lane)
+  select h.seq, h.job_type, h.rank, ?, 1, 1, h.errors, (
+    select a.id from "holdfast_job_type" l join "holdfast_job" j on j.seq = h.seq join "holdfast_lane" a on a.queue =
+        l.queue and a.key = j.lane where l.id = h.job_type and l.laned
   ) from "holdfast_history" h where h.seq in (select known.seq from "holdfast_job" known where known.id in (select value
       from json_each(?)));
 
@@ -1435,38 +1439,38 @@ update "holdfast_ready" set run_at = ? where seq in (select known.seq from "hold
 -- editable
 -- with now, ids
 select j.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, ? as now
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type
 where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))) order by
     r.seq;
 
 -- lockEditable
 -- with now, ids
 select j.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, ? as now
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type
 where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))) order by
     r.seq;
 
 -- editQueued, 1 of 2
--- with rows.line, rows.rank, rows.laneId, now, rows.runAt, now, rows.delay, now, rows.runAt, now, rows.delay,
+-- with rows.jobType, rows.rank, rows.laneId, now, rows.runAt, now, rows.delay, now, rows.runAt, now, rows.delay,
 --     rows.runAt, rows.delay, rows.id, rows.id
-update "holdfast_ready" set line = coalesce(?, line), rank = coalesce(?, rank), lane = coalesce(?, lane),
+update "holdfast_ready" set job_type = coalesce(?, job_type), rank = coalesce(?, rank), lane = coalesce(?, lane),
     run_at = case when waits is null then coalesce(max(?, coalesce(?, ? + ?)), run_at) else run_at end,
     due_at = case when waits is null then due_at else coalesce(max(?, coalesce(?, ? + ?)), due_at) end,
     note = case when coalesce(?, ?) is null or waits = 'resume' then note end
   where seq = (select known.seq from "holdfast_job" known where known.id = ?) and token is null returning ? as id;
 
 -- editQueued, 2 of 2
--- with rows.line, rows.id, rows.line
-update "holdfast_job" set line = ? where id = ? and ? is not null;
+-- with rows.jobType, rows.id, rows.jobType
+update "holdfast_job" set job_type = ? where id = ? and ? is not null;
 
 -- editEnded, 1 of 2
--- with rows.line, rows.rank, rows.id, rows.id
-update "holdfast_history" set line = coalesce(?, line), rank = coalesce(?, rank) where seq = (select known.seq from
-    "holdfast_job" known where known.id = ?) returning ? as id;
+-- with rows.jobType, rows.rank, rows.id, rows.id
+update "holdfast_history" set job_type = coalesce(?, job_type), rank = coalesce(?, rank) where seq = (select known.seq
+    from "holdfast_job" known where known.id = ?) returning ? as id;
 
 -- editEnded, 2 of 2
--- with rows.line, rows.id, rows.line
-update "holdfast_job" set line = ? where id = ? and ? is not null;
+-- with rows.jobType, rows.id, rows.jobType
+update "holdfast_job" set job_type = ? where id = ? and ? is not null;
 
 -- queueRows
 -- with names, names
@@ -1485,7 +1489,7 @@ select l.queue, l.name, ? as now,
   min(r.run_at) filter (where r.token is null and r.run_at <= ?) as oldest,
   min(r.run_at) filter (where r.token is null and r.run_at > ? and r.run_at < 8633688480000000 and coalesce(r.waits,
       'sleep') = 'sleep') as next
-from "holdfast_line" l left join "holdfast_ready" r on r.line = l.id group by l.queue, l.name;
+from "holdfast_job_type" l left join "holdfast_ready" r on r.job_type = l.id group by l.queue, l.name;
 
 -- setQueue
 -- with name, paused, now, draining, now, settings, coolBase, coolMax, limited, limited, now, limited, limited, now,
@@ -1494,7 +1498,7 @@ insert into "holdfast_queue" as q (name, paused_at, drain_at, settings, cool_bas
 values (?, case when ? then ? end, case when ? then ? end, ?, ?, ?, coalesce(?, false),
   case when ? then ? + 15000 end)
 on conflict (name) do update set
-  limited = coalesce(?, q.limited), gate_at = null,
+  limited = coalesce(?, q.limited), limited_until = null,
   adopt_until = case when ? and not q.limited then ? + 15000 else q.adopt_until end,
   paused_at = case when ? is null then q.paused_at when ? then coalesce(q.paused_at, ?) end,
   drain_at = case when ? and q.paused_at is null then coalesce(q.drain_at, ?) when ? is null then q.drain_at end,
@@ -1505,32 +1509,33 @@ on conflict (name) do update set
 -- endDrains
 -- with now, now
   with recursive scope as materialized (
-    select l.id as line, l.queue from "holdfast_line" l join "holdfast_queue" q on q.name = l.queue where q.drain_at is
-        not null
+    select l.id as job_type, l.queue from "holdfast_job_type" l join "holdfast_queue" q on q.name = l.queue where
+        q.drain_at is not null
   ),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank limit
-      1) from scope s
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by
+      r.rank limit 1) from scope s
   union all
-  select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank
-      order by r.rank limit 1)
+  select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank
+      > l.rank order by r.rank limit 1)
   from level_of l where l.rank is not null
 )
   update "holdfast_queue" as q set paused_at = ?, drain_at = null
   where q.drain_at is not null
     and not exists (
-      select 1 from scope s join level_of l on l.line = s.line
+      select 1 from scope s join level_of l on l.job_type = s.job_type
       where s.queue = q.name
-        and exists (select 1 from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is null and
-            r.run_at <= ?))
+        and exists (select 1 from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and r.token is
+            null and r.run_at <= ?))
     and not exists (
       select 1 from "holdfast_claim" c cross join json_each(c.ids) o
-        cross join "holdfast_ready" r on r.seq = o.value and r.token = c.token join "holdfast_line" l on l.id = r.line
+        cross join "holdfast_ready" r on r.seq = o.value and r.token = c.token join "holdfast_job_type" l on l.id =
+            r.job_type
       where l.queue = q.name)
     -- Nor one that waits for a job that has ended, of which it will hear in a moment.
     and not exists (
       select 1 from "holdfast_dependency" d join "holdfast_ready" r on r.seq = (select known.seq from "holdfast_job"
-          known where known.id = d.job) join "holdfast_line" l on l.id = r.line
+          known where known.id = d.job) join "holdfast_job_type" l on l.id = r.job_type
       where l.queue = q.name and
     d.state is null and not exists (select 1 from "holdfast_ready" k where k.seq = (select known.seq from "holdfast_job"
         known where known.id = d.on_job))
@@ -1600,13 +1605,13 @@ update "holdfast_session" set quiet_at = null
 where id in (select value from json_each(?)) and kind = 'worker' and lease_until > ? and closed_at is null
 returning id;
 
--- kinds
-select name, has_unique, has_lane, is_machine, lanes, budget from "holdfast_kind";
+-- definitions
+select name, has_unique, has_lane, is_machine, lanes, budget from "holdfast_definition";
 
--- registerKinds
+-- registerDefinitions
 -- with rows.name, rows.unique, rows.lane, rows.machine, rows.lanes, rows.budget, now
-insert into "holdfast_kind" (name, has_unique, has_lane, is_machine, lanes, budget, seen_at) values (?, ?, ?, ?, ?, ?,
-    ?)
+insert into "holdfast_definition" (name, has_unique, has_lane, is_machine, lanes, budget, seen_at) values (?, ?, ?, ?,
+    ?, ?, ?)
 on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, is_machine =
     excluded.is_machine,
   lanes = excluded.lanes, budget = excluded.budget, seen_at = excluded.seen_at;
@@ -1685,20 +1690,20 @@ where name = ? and next_at is ? returning name;
 -- with fault, now, name
 update "holdfast_schedule" set fault = ?, fault_at = ? where name = ? and fault is null returning name;
 
--- slotsMade
+-- occurrencesMade
 -- with name, from, to
-select at from "holdfast_slot" where schedule = ? and at >= ? and at < ? order by at;
+select at from "holdfast_occurrence" where schedule = ? and at >= ? and at < ? order by at;
 
--- newestSlots
+-- newestOccurrences
 -- with name, limit
-select at, job from "holdfast_slot" where schedule = ? order by at desc limit ?;
+select at, job from "holdfast_occurrence" where schedule = ? order by at desc limit ?;
 
--- slotsAround
+-- occurrencesAround
 -- with name, at, name, at
-select * from (select at, job from "holdfast_slot" where schedule = ? and at < ? order by at desc limit 1)
-union all select * from (select at, job from "holdfast_slot" where schedule = ? and at > ? order by at limit 1);
+select * from (select at, job from "holdfast_occurrence" where schedule = ? and at < ? order by at desc limit 1)
+union all select * from (select at, job from "holdfast_occurrence" where schedule = ? and at > ? order by at limit 1);
 
--- slotJobs
+-- occurrenceJobs
 -- with now, ids, ids
 select j.id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
@@ -1712,9 +1717,9 @@ select j.id, h.state, h.attempt, h.crashes, h.throttles, h.run_at, h.started_at,
     p.job = j.id) as stepped
 from json_each(?) o cross join "holdfast_job" j on j.id = o.value cross join "holdfast_history" h on h.seq = j.seq;
 
--- addSlots
+-- addOccurrences
 -- with rows.name, rows.at, rows.job, rows.madeAt
-insert into "holdfast_slot" (schedule, at, job, made_at) values (?, ?, ?, ?)
+insert into "holdfast_occurrence" (schedule, at, job, made_at) values (?, ?, ?, ?)
 on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at;
 
 -- removeSchedule
@@ -1892,43 +1897,44 @@ delete from "holdfast_log" where job = ?
 -- with job, limit
 select id, job, at, level, attempt, message, details from "holdfast_log" where job = ? order by id desc limit ?;
 
--- forgetSeries, 1 of 6
+-- deleteOldSeries, 1 of 6
 -- with metricsBefore
 delete from "holdfast_metric" where minute < ?;
 
--- forgetSeries, 2 of 6
+-- deleteOldSeries, 2 of 6
 -- with metricsBefore
 delete from "holdfast_metric_sum" where minute < ?;
 
--- forgetSeries, 3 of 6
+-- deleteOldSeries, 3 of 6
 -- with metricsBefore
-delete from "holdfast_slot" where made_at < ?;
+delete from "holdfast_occurrence" where made_at < ?;
 
--- forgetSeries, 4 of 6
+-- deleteOldSeries, 4 of 6
 -- with metricsBefore
 delete from "holdfast_gauge" where minute < ?;
 
--- forgetSeries, 5 of 6
+-- deleteOldSeries, 5 of 6
 -- with eventsBefore
 delete from "holdfast_event" where id < ?;
 
--- forgetSeries, 6 of 6
+-- deleteOldSeries, 6 of 6
 delete from "holdfast_log" where not exists (select 1 from "holdfast_job" j where j.id = "holdfast_log".job);
 
 -- recordSteps
--- with rows.job, rows.name, rows.seq, rows.place, rows.kind, rows.state, rows.attempt, rows.tries, now, rows.took,
+-- with rows.job, rows.name, rows.seq, rows.givenOrder, rows.kind, rows.state, rows.attempt, rows.tries, now, rows.took,
 --     rows.state, now, now, rows.wakeIn, rows.undo, rows.fails, rows.given, rows.output, rows.error, rows.label, rows.job,
 --     rows.token, session, session, now, rows.after, rows.job, rows.after
-insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
+insert into "holdfast_step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
 select ?, ?, ?, ?, ?, ?, ?, ?, ? - ?,
   case when ? <> 'open' then ? end, ? + ?, null, null, ?, ?, ?, ?, ?, ?
 where exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id
     = ?) and r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and
     s.lease_until > ?)) and (? is null or exists (select 1 from "holdfast_step" w where w.job = ? and w.name = ? and
     w.state <> 'open'))
-on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state
-    = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
+on conflict (job, name) do update set given_order = case when (s.state = 'done' or (s.attempt = excluded.attempt and
+    (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.given_order, excluded.given_order) else
+    excluded.given_order end,
   state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
       excluded.tries))) then s.state else excluded.state end, attempt = case when (s.state = 'done' or (s.attempt =
       excluded.attempt and (s.state = 'failed' or s.tries > excluded.tries))) then s.attempt else excluded.attempt end,
@@ -1948,13 +1954,13 @@ returning job, name, wake_at;
 
 -- findSteps
 -- with id
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast_step" where job = ? order by seq, name;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast_step" where job = ? order by seq, name;
 
 -- stepsBefore
 -- with id, before, limit
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast_step" where job = ? and seq < ? order by seq desc limit ?;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast_step" where job = ? and seq < ? order by seq desc limit ?;
 
 -- openSteps
 -- with id, limit
@@ -1968,15 +1974,15 @@ select count(*) as n from (select 1 from "holdfast_step" where job = ? and seq <
 -- forkable
 -- with id
 select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line where h.seq =
-    (select known.seq from "holdfast_job" known where known.id = ?);
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type where
+    h.seq = (select known.seq from "holdfast_job" known where known.id = ?);
 
 -- copySteps
 -- with to, id, before
-insert into "holdfast_step" (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic,
-    child, undo, fails, given, output, error, label)
-select ?, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output,
-    error, label from "holdfast_step" where job = ? and seq < ?;
+insert into "holdfast_step" (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at,
+    topic, child, undo, fails, given, output, error, label)
+select ?, name, seq, given_order, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given,
+    output, error, label from "holdfast_step" where job = ? and seq < ?;
 
 -- markBegun
 -- with id
@@ -1984,8 +1990,8 @@ update "holdfast_ready" set begun = 1 where seq = (select known.seq from "holdfa
 
 -- findStep
 -- with id, name
-select job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails,
-    given, output, error, label from "holdfast_step" where job = ? and name = ?;
+select job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo,
+    fails, given, output, error, label from "holdfast_step" where job = ? and name = ?;
 
 -- machineSteps
 -- with ids
@@ -2011,7 +2017,7 @@ delete from "holdfast_claim" where token in (select value from json_each(?)) and
 --     rows.open, rows.every, rows.id, rows.id, rows.open, now, rows.at, now, rows.id, rows.token, session, session, now,
 --     rows.id
 update "holdfast_ready" set token = null, session = null, begun = 1, attempt = ?, crashes = 0, counted = null, note =
-    null, wish = null, waits = ?,
+    null, request = null, waits = ?,
     pending = case when ? > 0 then case when ? then (select count(*) from "holdfast_dependency" d where d.job = ? and
         d.step is not null and d.state is null) else 1 end end, due_at = null,
     run_at = case
@@ -2037,10 +2043,10 @@ select state, output, wake_at from "holdfast_step" where job = ? and name = ? an
     ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and s.lease_until > ?));
 
 -- takeSignal, 2 of 3
--- with id, name, seq, place, attempt, now, now, id, name, now, wakeIn, topic, fails, given, topic, now, topic, now,
---     topic, now, id, name, now, wakeIn, now, id, token, session, session, now, id, name, after, id, after
-insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
+-- with id, name, seq, givenOrder, attempt, now, now, id, name, now, wakeIn, topic, fails, given, topic, now, topic,
+--     now, topic, now, id, name, now, wakeIn, now, id, token, session, session, now, id, name, after, id, after
+insert into "holdfast_step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
     select ?, ?, ?, case when o.over then ? end, 'signal', case when o.over then 'done' else 'open' end, ?, 1, ?,
       case when o.over then ? end, coalesce((select w.wake_at from "holdfast_step" w where w.job = ? and w.name = ?), ?
           + ?), ?, null, 0, ?, ?,
@@ -2056,8 +2062,9 @@ insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, t
         and s.lease_until > ?)) and not exists (select 1 from "holdfast_step" where job = ? and name = ? and state <>
         'open') and (? is null or exists (select 1 from "holdfast_step" w where w.job = ? and w.name = ? and w.state <>
         'open'))
-  on conflict (job, name) do update set place = case when (s.state = 'done' or (s.attempt = excluded.attempt and
-      (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.place, excluded.place) else excluded.place end,
+  on conflict (job, name) do update set given_order = case when (s.state = 'done' or (s.attempt = excluded.attempt and
+      (s.state = 'failed' or s.tries > excluded.tries))) then coalesce(s.given_order, excluded.given_order) else
+      excluded.given_order end,
     state = case when (s.state = 'done' or (s.attempt = excluded.attempt and (s.state = 'failed' or s.tries >
         excluded.tries))) then s.state else excluded.state end, attempt = case when (s.state = 'done' or (s.attempt =
         excluded.attempt and (s.state = 'failed' or s.tries > excluded.tries))) then s.attempt else excluded.attempt
@@ -2154,8 +2161,8 @@ select 'end', id, state from (
         "holdfast_job" known where known.id = d.on_job)), 'gone') in ('done', 'gone'))
   limit ?) ended
 union all
-select 'expired', '', null where exists (select 1 from "holdfast_signal" where expires_at <= ?)) s) as flows,
-  exists (select 1 from "holdfast_override" where until_at <= ?) as overrides,
+select 'expired', '', null where exists (select 1 from "holdfast_signal" where expires_at <= ?)) s) as workflows,
+  exists (select 1 from "holdfast_temporary_limit" where until_at <= ?) as temporary_limits,
   exists (select 1 from "holdfast_queue" where limited) or exists (select 1 from "holdfast_budget") as limits,
   exists (select 1 from "holdfast_queue" where drain_at is not null) as drains;
 
@@ -2236,8 +2243,8 @@ update "holdfast_ready" set undoing = 1 where seq = (select known.seq from "hold
 
 -- startUndo, 2 of 2
 -- with rows.id, now, rows.output, rows.state
-insert into "holdfast_step" (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic,
-    child, undo, fails, given, output, error, label)
+insert into "holdfast_step" (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at,
+    topic, child, undo, fails, given, output, error, label)
   select ?, '$undo', 2147483647, null, 'undo', 'open', 0, 0, ?, null, null, null, null, 0, 0, 2147483647, ?, null, ?
       where true
   on conflict (job, name) do nothing returning job as id;
@@ -2276,15 +2283,15 @@ update "holdfast_ready" set attempt = ?, crashes = 0 where seq = (select known.s
 -- saveMachine, 2 of 2
 -- with id, rows.name, rows.seq, rows.seq, rows.kind, rows.state, rows.tries, rows.tries, now, rows.took, rows.state,
 --     now, rows.seq, rows.output, rows.label, id, token, session, session, now
-insert into "holdfast_step" as s (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at,
-    topic, child, undo, fails, given, output, error, label)
+insert into "holdfast_step" as s (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at,
+    wake_at, topic, child, undo, fails, given, output, error, label)
   select ?, ?, ?, ?, ?, ?, ?, ?, ? - ?,
     case when ? = 'done' then ? end, null, null, null, 0, 0, ?, ?, null, ?
   where exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where
       known.id = ?) and r.token = ? and r.session = ? and exists (select 1 from "holdfast_session" s where s.id = ? and
       s.lease_until > ?))
-  on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state =
-      excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+  on conflict (job, name) do update set seq = excluded.seq, given_order = excluded.given_order, given = excluded.given,
+      state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
     started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
     where excluded.seq >= s.seq
   returning job as id;
@@ -2300,21 +2307,21 @@ update "holdfast_job" set extras = ? where id = ? and exists (select 1 from "hol
 select ? as id from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where known.id = ?) and
     r.token = ? and r.session = ?;
 
--- liveFlows
+-- liveWorkflows
 -- with names, after, limit
-select j.id, r.seq as place, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
-from "holdfast_ready" r join "holdfast_line" l on l.id = r.line join "holdfast_job" j on j.seq = r.seq
+select j.id, r.seq as row_key, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
+from "holdfast_ready" r join "holdfast_job_type" l on l.id = r.job_type join "holdfast_job" j on j.seq = r.seq
 where r.begun and l.name in (select value from json_each(?)) and r.seq > coalesce(cast(? as integer), 0)
   and exists (select 1 from "holdfast_step" s where s.job = j.id)
 order by r.seq limit ?;
 
--- flowRow
+-- workflowRow
 -- with id, id
 select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from "holdfast_ready" r
-    join "holdfast_line" l on l.id = r.line join "holdfast_job" j on j.seq = r.seq where j.id = ?
+    join "holdfast_job_type" l on l.id = r.job_type join "holdfast_job" j on j.seq = r.seq where j.id = ?
 union all
 select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from "holdfast_history" h join
-    "holdfast_line" l on l.id = h.line join "holdfast_job" j on j.seq = h.seq where j.id = ?
+    "holdfast_job_type" l on l.id = h.job_type join "holdfast_job" j on j.seq = h.seq where j.id = ?
 limit 1;
 
 -- addBatch
@@ -2353,7 +2360,7 @@ select b.id, b.made_at, b.total, b.names, b.then_job, b.then_name, b.policy, x."
 ) x cross join "holdfast_batch" b on b.id = x.batch
 order by b.id desc, x."then" limit ?;
 
--- forgetBatches
+-- deleteBatches
 -- with before, limit
 delete from "holdfast_batch" where id in (
   select b.id from "holdfast_batch" b where b.id < ? and not exists (select 1 from "holdfast_member" m where m.batch =
@@ -2363,16 +2370,16 @@ delete from "holdfast_batch" where id in (
 
 -- browseLive, 1 of 2
 -- with now, scan, limit
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -2380,10 +2387,10 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 -- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search, limit
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
     and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -2420,16 +2427,16 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2452,28 +2459,29 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- browseHeld, 1 of 2
 -- with now, scan, limit
 with walked as materialized (
-  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      state, r.failure_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
   where true order by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -2482,9 +2490,10 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search, limit
 with walked as materialized (
-  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      state, r.failure_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
   where r.seq < cast(? as integer)
     and r.seq < (
@@ -2523,16 +2532,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2555,39 +2564,39 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseTroubled, 1 of 2
+-- browseFailed, 1 of 2
 -- with now, scan, limit
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and true order by
-      r.seq desc limit ?),
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.failure_group is not null and true order
+      by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseTroubled, 2 of 2
+-- browseFailed, 2 of 2
 -- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search, limit
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq < cast(?
-      as integer)
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.failure_group is not null and r.seq <
+      cast(? as integer)
     and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -2624,16 +2633,16 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2656,24 +2665,24 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- browseEnded, 1 of 2
 -- with scan, limit
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    true order by h.seq desc limit ?),
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where true order by h.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -2681,8 +2690,8 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 -- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search, limit
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.seq < cast(? as integer)
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.seq < cast(? as integer)
     and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -2719,16 +2728,16 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2751,33 +2760,33 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseUnhappy, 1 of 2
+-- browseNotDone, 1 of 2
 -- with scan, limit
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and true order by h.seq desc limit ?),
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.state <> 'done' and true order by h.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
--- browseUnhappy, 2 of 2
+-- browseNotDone, 2 of 2
 -- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search, limit
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and h.seq < cast(? as integer)
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.state <> 'done' and h.seq < cast(? as integer)
     and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -2814,16 +2823,16 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2846,30 +2855,30 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- browseChildren, 1 of 2
 -- with now, workflow, scan, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_job" p where p.parent_id = ? and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -2878,11 +2887,11 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 --     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
 --     workflow, trace, search, search, search, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < cast(? as integer)
     and p.seq < (
   with recursive search (reached, step) as (
@@ -2921,16 +2930,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -2955,32 +2964,32 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- browseNamed, 1 of 2
 -- with now, ids, scan, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from
     "holdfast_job" p where p.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
         json_each(?))) and true and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -2989,11 +2998,11 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 --     endedMin, endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since,
 --     until, workflow, trace, search, search, search, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from
     "holdfast_job" p where p.seq in (select known.seq from "holdfast_job" known where known.id in (select value from
         json_each(?))) and p.parent_id = ?
@@ -3035,16 +3044,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3069,30 +3078,30 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- browseMembers, 1 of 2
 -- with now, batch, scan, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_member" p where p.batch = ? and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
@@ -3101,11 +3110,11 @@ select null, null, (select min(seq) from walked), (select count(*) from walked);
 --     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
 --     workflow, trace, search, search, search, limit
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < cast(? as integer)
     and p.seq < (
   with recursive search (reached, step) as (
@@ -3144,16 +3153,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3178,35 +3187,35 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as place, null as
-    bottom, null as walked from found f order by f.seq desc limit ?)
+select * from (select (select known.id from "holdfast_job" known where known.seq = f.seq) as id, f.seq as row_key, null
+    as bottom, null as walked from found f order by f.seq desc limit ?)
 union all
 select null, null, (select min(seq) from walked), (select count(*) from walked);
 
 -- tallyLive, 1 of 2
 -- with now, scan
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where true order by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyLive, 2 of 2
 -- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.seq < cast(? as integer)
     and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -3243,16 +3252,16 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3275,25 +3284,26 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyHeld, 1 of 2
 -- with now, scan
 with walked as materialized (
-  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      state, r.failure_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
   where true order by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyHeld, 2 of 2
@@ -3301,9 +3311,10 @@ union all select null, null, (select count(*) from walked), (select min(seq) fro
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search
 with walked as materialized (
-  select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
+      'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
+      state, r.failure_group, null as ended_at from "holdfast_claim" c cross join json_each(c.ids) o cross join
       "holdfast_ready" r on r.seq = o.value and r.token = c.token
   where r.seq < cast(? as integer)
     and r.seq < (
@@ -3342,16 +3353,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3374,35 +3385,35 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyTroubled, 1 of 2
+-- tallyFailed, 1 of 2
 -- with now, scan
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and true order by
-      r.seq desc limit ?),
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.failure_group is not null and true order
+      by r.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyTroubled, 2 of 2
+-- tallyFailed, 2 of 2
 -- with now, cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search
-with walked as materialized (select r.seq, r.line, case when r.token is not null then 'running' when r.run_at >=
+with walked as materialized (select r.seq, r.job_type, case when r.token is not null then 'running' when r.run_at >=
     8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
-      state, r.error_group, null as ended_at from "holdfast_ready" r where r.error_group is not null and r.seq < cast(?
-      as integer)
+      state, r.failure_group, null as ended_at from "holdfast_ready" r where r.failure_group is not null and r.seq <
+      cast(? as integer)
     and r.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -3439,16 +3450,16 @@ with walked as materialized (select r.seq, r.line, case when r.token is not null
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3471,29 +3482,29 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyEnded, 1 of 2
 -- with scan
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    true order by h.seq desc limit ?),
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where true order by h.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyEnded, 2 of 2
 -- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.seq < cast(? as integer)
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.seq < cast(? as integer)
     and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -3530,16 +3541,16 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3562,29 +3573,29 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyUnhappy, 1 of 2
+-- tallyNotDone, 1 of 2
 -- with scan
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and true order by h.seq desc limit ?),
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.state <> 'done' and true order by h.seq desc limit ?),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- tallyUnhappy, 2 of 2
+-- tallyNotDone, 2 of 2
 -- with cursor, until, endedMax, since, scan, paths, wants, states, queues, names, group, endedMin, endedMax,
 --     attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until, workflow, trace,
 --     search, search, search
-with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.ended_at from "holdfast_history" h where
-    h.state <> 'done' and h.seq < cast(? as integer)
+with walked as materialized (select h.seq, h.job_type, h.state, h.failure_group, h.ended_at from "holdfast_history" h
+    where h.state <> 'done' and h.seq < cast(? as integer)
     and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -3621,16 +3632,16 @@ with walked as materialized (select h.seq, h.line, h.state, h.error_group, h.end
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3653,27 +3664,27 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyChildren, 1 of 2
 -- with now, workflow, scan
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_job" p where p.parent_id = ? and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyChildren, 2 of 2
@@ -3681,11 +3692,11 @@ union all select null, null, (select count(*) from walked), (select min(seq) fro
 --     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
 --     workflow, trace, search, search, search
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_job" p where p.parent_id = ? and p.seq < cast(? as integer)
     and p.seq < (
   with recursive search (reached, step) as (
@@ -3724,16 +3735,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3758,27 +3769,27 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyMembers, 1 of 2
 -- with now, batch, scan
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_member" p where p.batch = ? and true order by p.seq desc limit ?) c
   left join "holdfast_ready" r on r.seq = c.seq left join "holdfast_history" h on h.seq = c.seq),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where true
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
 -- tallyMembers, 2 of 2
@@ -3786,11 +3797,11 @@ union all select null, null, (select count(*) from walked), (select min(seq) fro
 --     endedMax, attemptMin, attemptMax, now, ranMin, now, ranMax, worker, worker, error, lane, key, since, until,
 --     workflow, trace, search, search, search
 with walked as materialized (
-  select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else case when r.token is not
-      null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
+  select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else case when
+      r.token is not null then 'running' when r.run_at >= 8633688480000000 then 'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end
       end as state,
-    coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+    coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
   from (select p.seq from "holdfast_member" p where p.batch = ? and p.seq < cast(? as integer)
     and p.seq < (
   with recursive search (reached, step) as (
@@ -3829,16 +3840,16 @@ with walked as materialized (
 wanted as materialized (
   select v.value as want, (select '$' || group_concat('."' || s.value || '"', '') from json_each(p.value) s) as path,
     (select '$' || group_concat(case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"'
-        end, '') from json_each(p.value) s) as place
+        end, '') from json_each(p.value) s) as row_key
   from json_each(?) p join json_each(?) v on v.key = p.key
 ),
 found as (
-  select w.seq, w.state, w.line from walked w
+  select w.seq, w.state, w.job_type from walked w
   where w.state in (select value from json_each(?))
-    and w.line in (select l.id from "holdfast_line" l where l.queue in (select value from json_each(?))
+    and w.job_type in (select l.id from "holdfast_job_type" l where l.queue in (select value from json_each(?))
     and l.name in (select value from json_each(?)))
-    and w.error_group = ?
-    and w.error_group is not null
+    and w.failure_group = ?
+    and w.failure_group is not null
     and w.ended_at >= ?
     and w.ended_at <= ?
     and exists (
@@ -3863,30 +3874,31 @@ found as (
     and json_valid(j.input) and not exists (
           select 1 from wanted x where coalesce(case json_type(j.input, x.path) when 'true' then 'true' when 'false'
               then 'false' when 'null' then 'null' else cast(json_extract(j.input, x.path) as text) end, case
-              json_type(j.input, x.place) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null' else
-              cast(json_extract(j.input, x.place) as text) end) is not x.want))
+              json_type(j.input, x.row_key) when 'true' then 'true' when 'false' then 'false' when 'null' then 'null'
+              else cast(json_extract(j.input, x.row_key) as text) end) is not x.want))
 )
-select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
 union all select null, null, (select count(*) from walked), (select min(seq) from walked);
 
--- lineUp
--- with queues, queues, names, names, now, fromAt, fromPlace, limit, limit
-  with recursive scope as (select l.id as line from "holdfast_line" l
+-- jobsInOrder
+-- with queues, queues, names, names, now, fromAt, fromRowKey, limit, limit
+  with recursive scope as (select l.id as job_type from "holdfast_job_type" l
       where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
           json_each(?)))),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank limit
-      1) from scope s
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by
+      r.rank limit 1) from scope s
   union all
-  select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank
-      order by r.rank limit 1)
+  select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank
+      > l.rank order by r.rank limit 1)
   from level_of l where l.rank is not null
 )
-  select (select known.id from "holdfast_job" known where known.seq = r.seq) as id, r.seq as place, r.run_at, r.waits
+  select (select known.id from "holdfast_job" known where known.seq = r.seq) as id, r.seq as row_key, r.run_at, r.waits
       from level_of lv cross join "holdfast_ready" r
   where lv.rank is not null and r.seq in (
     select c.seq from "holdfast_ready" c
-    where c.line = lv.line and c.rank = lv.rank and c.token is null and c.run_at > ? and c.run_at < 8633688480000000
+    where c.job_type = lv.job_type and c.rank = lv.rank and c.token is null and c.run_at > ? and c.run_at <
+        8633688480000000
       and (c.run_at, c.seq) > (?, cast(? as integer))
     order by c.run_at, c.seq limit ?
   ) order by r.run_at, r.seq limit ?;
@@ -3906,49 +3918,49 @@ union all select min(id), count(*) from walked;
 -- with now, ids, ids
 select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key,
     lane, context, parent_id,
-  queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input,
+  queue, name, worker_id, failure_group, case when octet_length(input) <= 4096 then input end as input,
       octet_length(input) as input_bytes
 from (
-select r.error_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, r.seq as place, r.rank, r.attempt,
+select r.failure_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, r.seq as row_key, r.rank, r.attempt,
     r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type left join
     "holdfast_session" s on s.id = r.session where r.seq in (select known.seq from "holdfast_job" known where known.id
     in (select value from json_each(?))) union all
-select h.error_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, h.seq as place, h.rank, h.attempt,
+select h.failure_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, h.seq as row_key, h.rank, h.attempt,
     h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where h.seq in (select known.seq from "holdfast_job" known where known.id
-    in (select value from json_each(?)))) one;
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type left
+    join "holdfast_session" s on s.id = h.session where h.seq in (select known.seq from "holdfast_job" known where
+    known.id in (select value from json_each(?)))) one;
 
 -- inspect
 -- with now, id, id
 select * from (
-select r.error_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, r.seq as place, r.rank, r.attempt,
+select r.failure_group, r.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, r.seq as row_key, r.rank, r.attempt,
     r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
   s.lease_until, s.worker_id, case when r.token is not null then 'running' when r.run_at >= 8633688480000000 then
       'waiting'
   when r.run_at > ? then case when r.waits in ('signal', 'jobs') then 'waiting' else 'scheduled' end else 'ready' end as
       state, r.waits, j.input, j.created_at, j.max_attempts, j.key, j.lane, j.context, j.parent_id, j.extras, l.queue,
       l.name, (select m.label from "holdfast_step" m where m.job = j.id and m.name = '$machine') as step
-from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_line" l on l.id = r.line left join
+from "holdfast_ready" r join "holdfast_job" j on j.seq = r.seq join "holdfast_job_type" l on l.id = r.job_type left join
     "holdfast_session" s on s.id = r.session where r.seq = (select known.seq from "holdfast_job" known where known.id =
     ?) union all
-select h.error_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, h.seq as place, h.rank, h.attempt,
+select h.failure_group, h.throttles, j.timeout_ms, j.deadline_at, j.extras, j.id, h.seq as row_key, h.rank, h.attempt,
     h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
   null as lease_until, s.worker_id, h.state, null as waits, j.input, j.created_at, j.max_attempts, j.key, j.lane,
       j.context, j.parent_id, j.extras, l.queue, l.name, (select m.label from "holdfast_step" m where m.job = j.id and
       m.name = '$machine') as step
-from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_line" l on l.id = h.line left join
-    "holdfast_session" s on s.id = h.session where h.seq = (select known.seq from "holdfast_job" known where known.id =
-    ?)) one limit 1;
+from "holdfast_history" h join "holdfast_job" j on j.seq = h.seq join "holdfast_job_type" l on l.id = h.job_type left
+    join "holdfast_session" s on s.id = h.session where h.seq = (select known.seq from "holdfast_job" known where
+    known.id = ?)) one limit 1;
 
 -- walkRuns
 -- with before, scan
@@ -3974,41 +3986,42 @@ with run as (
 select r.job as id, r.known, r.done, r.retrying, s.name, s.kind, s.label, s.started_at, s.wake_at, s.child
 from run r left join "holdfast_step" s on s.job = r.job and s.seq = r.at and s.state = 'open' and s.kind <> 'undo';
 
--- tallyLines
+-- tallyJobTypes
 -- with queues, queues, names, names, now, now, now, now, now, now, cap, budget, now, now, now, now, now, now, now, now,
 --     queues, queues, names, names
-  with recursive scope as (select l.id as line from "holdfast_line" l
+  with recursive scope as (select l.id as job_type from "holdfast_job_type" l
       where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
           json_each(?)))),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank limit
-      1) from scope s
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by
+      r.rank limit 1) from scope s
   union all
-  select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank
-      order by r.rank limit 1)
+  select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank
+      > l.rank order by r.rank limit 1)
   from level_of l where l.rank is not null
 ),
   waiters (found) as materialized (select exists (select 1 from "holdfast_ready" r where r.token is null and r.run_at <
       8633688480000000 and r.waits in ('signal', 'jobs') limit 1)),
   ends as materialized (
-    select lv.line, lv.rank, (select r.run_at from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and
-        r.token is null order by r.run_at desc limit 1) as last
+    select lv.job_type, lv.rank, (select r.run_at from "holdfast_ready" r where r.job_type = lv.job_type and r.rank =
+        lv.rank and r.token is null order by r.run_at desc limit 1) as last
     from level_of lv where lv.rank is not null
   ),
   level as materialized (
     select lv.*, case when lv.last > ? and (select found from waiters) then (select count(*) from (select 1 from
-        "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at
-        < 8633688480000000 and r.waits in ('signal', 'jobs') limit 100) x) else 0 end as timed from ends lv
+        "holdfast_ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and r.run_at > ? and
+        r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit 100) x) else 0 end as timed from ends lv
   ),
   small as materialized (
-    select lv.*, (select count(*) from (select 1 from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and
-        r.token is null and r.run_at <= ? limit 100) x) as ready, case when lv.last < 8633688480000000 then 0 else
-        (select count(*) from (select 1 from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and r.token
-        is null and r.run_at >= 8633688480000000 limit 100) x) end as waiting,
+    select lv.*, (select count(*) from (select 1 from "holdfast_ready" r where r.job_type = lv.job_type and r.rank =
+        lv.rank and r.token is null and r.run_at <= ? limit 100) x) as ready, case when lv.last < 8633688480000000 then
+        0 else (select count(*) from (select 1 from "holdfast_ready" r where r.job_type = lv.job_type and r.rank =
+        lv.rank and r.token is null and r.run_at >= 8633688480000000 limit 100) x) end as waiting,
       case when lv.last <= ? then 0 when lv.timed = 0 then (select count(*) from (select 1 from "holdfast_ready" r where
-          r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000
-          limit 100) x) else (select count(*) from (select 1 from "holdfast_ready" r where r.line = lv.line and r.rank =
-          lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit 200) x) end as later
+          r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at <
+          8633688480000000 limit 100) x) else (select count(*) from (select 1 from "holdfast_ready" r where r.job_type =
+          lv.job_type and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit
+          200) x) end as later
     from level lv
   ),
   cap (n) as materialized (
@@ -4016,36 +4029,36 @@ level_of (line, rank) as (
       (ready >= 100) + (later - timed >= 100) + (waiting >= 100) + (timed >= 100)), 0)))) as integer) from small),
   large as materialized (
     select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else (select count(*) from (select
-        1 from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at > ? and
-        r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit (select n from cap)) x) end as until from
-        small lv
+        1 from "holdfast_ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and r.run_at >
+        ? and r.run_at < 8633688480000000 and r.waits in ('signal', 'jobs') limit (select n from cap)) x) end as until
+        from small lv
   ),
   counted as materialized (
-    select lv.line, lv.rank, lv.most, lv.until,
+    select lv.job_type, lv.rank, lv.most, lv.until,
       case when lv.ready < 100 or lv.most = 100 then lv.ready else (select count(*) from (select 1 from "holdfast_ready"
-          r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at <= ? limit (select n from cap))
-          x) end as ready,
+          r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and r.run_at <= ? limit (select n
+          from cap)) x) end as ready,
       case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
-        when lv.timed = 0 then (select count(*) from (select 1 from "holdfast_ready" r where r.line = lv.line and r.rank
-            = lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit (select n from cap)) x)
-            else (select count(*) from (select 1 from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and
-            r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit (select 2 * n from cap)) x) end as
-            later,
+        when lv.timed = 0 then (select count(*) from (select 1 from "holdfast_ready" r where r.job_type = lv.job_type
+            and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit (select n
+            from cap)) x) else (select count(*) from (select 1 from "holdfast_ready" r where r.job_type = lv.job_type
+            and r.rank = lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 limit (select 2 *
+            n from cap)) x) end as later,
       case when lv.waiting < 100 or lv.most = 100 then lv.waiting else (select count(*) from (select 1 from
-          "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and r.token is null and r.run_at >=
+          "holdfast_ready" r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and r.run_at >=
           8633688480000000 limit (select n from cap)) x) end as waiting,
-      case when lv.ready > 0 then (select r.run_at from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank
-          and r.token is null and r.run_at <= ? order by r.run_at, r.seq limit 1) end as oldest
+      case when lv.ready > 0 then (select r.run_at from "holdfast_ready" r where r.job_type = lv.job_type and r.rank =
+          lv.rank and r.token is null and r.run_at <= ? order by r.run_at, r.seq limit 1) end as oldest
     from large lv
   ),
   -- The first entry that is due later. Where some wait until a time, rows are read until one does not, at most as many
       as wait.
   nexts as materialized (
     select lv.*, case when lv.later = 0 then null
-      when lv.until = 0 then (select r.run_at from "holdfast_ready" r where r.line = lv.line and r.rank = lv.rank and
-          r.token is null and r.run_at > ? and r.run_at < 8633688480000000 order by r.run_at limit 1)
+      when lv.until = 0 then (select r.run_at from "holdfast_ready" r where r.job_type = lv.job_type and r.rank =
+          lv.rank and r.token is null and r.run_at > ? and r.run_at < 8633688480000000 order by r.run_at limit 1)
       when lv.until < lv.most and lv.later > lv.until then (
-        select n.run_at from "holdfast_ready" n where n.line = lv.line and n.rank = lv.rank and n.token is null
+        select n.run_at from "holdfast_ready" n where n.job_type = lv.job_type and n.rank = lv.rank and n.token is null
           and n.run_at > ? and n.run_at < 8633688480000000 and coalesce(n.waits, 'sleep') = 'sleep' order by n.run_at
               limit 1) end as next
     from counted lv
@@ -4056,7 +4069,7 @@ level_of (line, rank) as (
         >= c.most), 0) as more_ready,
     coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
     coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
-  from "holdfast_line" l left join nexts c on c.line = l.id where (? is null or l.queue in (select value from
+  from "holdfast_job_type" l left join nexts c on c.job_type = l.id where (? is null or l.queue in (select value from
       json_each(?))) and (? is null or l.name in (select value from json_each(?))) group by l.queue, l.name order by
       l.queue, l.name;
 
@@ -4065,20 +4078,21 @@ level_of (line, rank) as (
 select l.queue, l.name, c.session, ? as now, count(*) as running, min(r.started_at) as longest
 from "holdfast_claim" c cross join json_each(c.ids) o cross join "holdfast_ready" r on r.seq = o.value and r.token =
     c.token
-join "holdfast_line" l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session;
+join "holdfast_job_type" l on l.id = r.job_type group by l.queue, l.name, c.session order by l.queue, l.name, c.session;
 
--- lineNames
-select distinct queue, name from "holdfast_line" order by queue, name;
+-- jobTypeNames
+select distinct queue, name from "holdfast_job_type" order by queue, name;
 
 -- topLanes
 -- with queue, scan, now, now, limit, now
-  with recursive scope as materialized (select l.id as line from "holdfast_line" l where l.queue = ? and l.laned),
-level_of (line, rank) as (
-  select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank limit
-      1) from scope s
+  with recursive scope as materialized (select l.id as job_type from "holdfast_job_type" l where l.queue = ? and
+      l.laned),
+level_of (job_type, rank) as (
+  select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by
+      r.rank limit 1) from scope s
   union all
-  select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank
-      order by r.rank limit 1)
+  select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank
+      > l.rank order by r.rank limit 1)
   from level_of l where l.rank is not null
 ),
   piece (n) as materialized (select cast(max(10, ? / 2 / max(1, count(*))) as integer) from level_of lv where lv.rank is
@@ -4086,14 +4100,14 @@ level_of (line, rank) as (
   top as materialized (
     select r.lane from level_of lv cross join "holdfast_ready" r
     where lv.rank is not null and r.seq in (
-      select seq from (select c.seq from "holdfast_ready" c where c.line = lv.line and c.rank = lv.rank and c.token is
-          null and c.run_at <= ? order by c.run_at, c.seq limit (select n from piece))
+      select seq from (select c.seq from "holdfast_ready" c where c.job_type = lv.job_type and c.rank = lv.rank and
+          c.token is null and c.run_at <= ? order by c.run_at, c.seq limit (select n from piece))
       union all
-      select seq from (select c.seq from "holdfast_ready" c where c.line = lv.line and c.rank = lv.rank and c.token is
-          null and c.run_at <= ? order by c.run_at desc, c.seq desc limit (select n from piece))
+      select seq from (select c.seq from "holdfast_ready" c where c.job_type = lv.job_type and c.rank = lv.rank and
+          c.token is null and c.run_at <= ? order by c.run_at desc, c.seq desc limit (select n from piece))
     ) group by r.lane order by count(*) desc, r.lane limit ?
   )
-  select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_bell" b where b.lane = a.id), 0) as back,
+  select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_lane_wakeup" b where b.lane = a.id), 0) as back,
     (select count(*) from (select 1 from "holdfast_ready" r where r.lane = a.id and r.token is null limit 10000) capped)
         as waiting
   from top cross join "holdfast_lane" a on a.id = top.lane;
@@ -4101,37 +4115,37 @@ level_of (line, rank) as (
 -- groupDead
 -- with cursor, scan, now, now, now, group, group, queues, names, queues, queues, names, names, now
 with walked as materialized (
-  select h.seq, h.line, h.error_group, h.ended_at, h.state from "holdfast_history" h where h.state <> 'done' and h.seq <
-      coalesce(cast(? as integer), 9223372036854775807) order by h.seq desc limit ?
+  select h.seq, h.job_type, h.failure_group, h.ended_at, h.state from "holdfast_history" h where h.state <> 'done' and
+      h.seq < coalesce(cast(? as integer), 9223372036854775807) order by h.seq desc limit ?
 ),
 counted as (
-  select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as
-      newest,
+  select w.job_type, w.failure_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq)
+      as newest,
     count(*) filter (where w.ended_at > ? - 3600000) as hour, count(*) filter (where w.ended_at > ? - 86400000) as day,
     count(*) filter (where w.ended_at > ? - 604800000) as week
-  from walked w where w.state = 'dead' and w.error_group is not null and (? is null or w.error_group = ?) and ((? is
-      null and ? is null) or w.line in (select l.id from "holdfast_line" l
+  from walked w where w.state = 'dead' and w.failure_group is not null and (? is null or w.failure_group = ?) and ((? is
+      null and ? is null) or w.job_type in (select l.id from "holdfast_job_type" l
     where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?))))) group by w.line, w.error_group
+        json_each(?))))) group by w.job_type, w.failure_group
 )
-select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, (select known.id from "holdfast_job" known where
+select l.queue, l.name, c.failure_group, c.n, c.first_at, c.last_at, (select known.id from "holdfast_job" known where
     known.seq = c.newest) as sample, c.hour, c.day, c.week
-from counted c join "holdfast_line" l on l.id = c.line
+from counted c join "holdfast_job_type" l on l.id = c.job_type
 union all select null, null, null, (select count(*) from walked), null, null, null, null, ?, null;
 
--- groupTroubled
+-- groupFailed
 -- with cursor, scan, group, group, queues, names, queues, queues, names, names
 with counted as (
-  select w.line, w.error_group, count(*) as n, max(w.seq) as newest
-  from (select r.seq, r.line, r.error_group from "holdfast_ready" r where r.error_group is not null and r.seq <
+  select w.job_type, w.failure_group, count(*) as n, max(w.seq) as newest
+  from (select r.seq, r.job_type, r.failure_group from "holdfast_ready" r where r.failure_group is not null and r.seq <
       coalesce(cast(? as integer), 9223372036854775807) order by r.seq desc limit ?) w
-  where w.error_group is not null and (? is null or w.error_group = ?) and ((? is null and ? is null) or w.line in
-      (select l.id from "holdfast_line" l
+  where w.failure_group is not null and (? is null or w.failure_group = ?) and ((? is null and ? is null) or w.job_type
+      in (select l.id from "holdfast_job_type" l
     where (? is null or l.queue in (select value from json_each(?))) and (? is null or l.name in (select value from
-        json_each(?))))) group by w.line, w.error_group
+        json_each(?))))) group by w.job_type, w.failure_group
 )
-select l.queue, l.name, c.error_group, c.n, (select known.id from "holdfast_job" known where known.seq = c.newest) as
-    sample, null as first_at, null as last_at from counted c join "holdfast_line" l on l.id = c.line;
+select l.queue, l.name, c.failure_group, c.n, (select known.id from "holdfast_job" known where known.seq = c.newest) as
+    sample, null as first_at, null as last_at from counted c join "holdfast_job_type" l on l.id = c.job_type;
 
 -- addAudit
 -- with now, actor, action, target, outcome, details
@@ -4161,51 +4175,52 @@ from pragma_page_count p, pragma_page_size s, pragma_freelist_count f;
 select replace(name, (select substr(m.name, 1, length(m.name) - 5) from sqlite_master m where '"' || m.name || '"' =
     '"holdfast_ready"'), '') as name,
   null as bytes, null as rows, null as dead_rows, null as vacuumed_at
-from sqlite_master where type = 'table' and '"' || name || '"' in ('"holdfast_line"', '"holdfast_job"',
+from sqlite_master where type = 'table' and '"' || name || '"' in ('"holdfast_job_type"', '"holdfast_job"',
     '"holdfast_ready"', '"holdfast_history"', '"holdfast_session"', '"holdfast_claim"', '"holdfast_cancel"',
     '"holdfast_unique_key"', '"holdfast_used_id"', '"holdfast_step"', '"holdfast_signal"', '"holdfast_dependency"',
     '"holdfast_batch"', '"holdfast_member"', '"holdfast_queue"', '"holdfast_hold"', '"holdfast_state"',
-    '"holdfast_kind"', '"holdfast_duty"', '"holdfast_schedule"', '"holdfast_budget"', '"holdfast_pass"',
-    '"holdfast_metric"', '"holdfast_metric_sum"', '"holdfast_override"', '"holdfast_slot"', '"holdfast_gauge"',
-    '"holdfast_event"', '"holdfast_log"', '"holdfast_audit"', '"holdfast_error_group"', '"holdfast_failure"',
-    '"holdfast_meta"', '"holdfast_migration"', '"holdfast_lane"', '"holdfast_turn"', '"holdfast_bell"',
-    '"holdfast_refund"', '"holdfast_ghost"', '"holdfast_breaker"', '"holdfast_token"') order by 1;
+    '"holdfast_definition"', '"holdfast_upkeep_task"', '"holdfast_schedule"', '"holdfast_budget"', '"holdfast_pass"',
+    '"holdfast_metric"', '"holdfast_metric_sum"', '"holdfast_temporary_limit"', '"holdfast_occurrence"',
+    '"holdfast_gauge"', '"holdfast_event"', '"holdfast_log"', '"holdfast_audit"', '"holdfast_failure_group"',
+    '"holdfast_failure"', '"holdfast_meta"', '"holdfast_migration"', '"holdfast_lane"', '"holdfast_lane_rotation"',
+    '"holdfast_lane_wakeup"', '"holdfast_returned_capacity"', '"holdfast_uncounted_job"', '"holdfast_breaker"',
+    '"holdfast_token"') order by 1;
 
 -- putFailures
 -- with rows.group, rows.at, rows.queue, rows.version, rows.worker, rows.n
-insert into "holdfast_failure" as f (error_group, at, queue, version, worker, n)
+insert into "holdfast_failure" as f (failure_group, at, queue, version, worker, n)
 values (?, ?, ?, ?, ?, ?)
-on conflict (error_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n;
+on conflict (failure_group, at, queue, version, worker) do update set n = excluded.n where excluded.n > f.n;
 
--- putErrorGroups
+-- putFailureGroups
 -- with rows.group, rows.name, rows.firstAt, rows.lastAt, rows.sample, rows.message
-insert into "holdfast_error_group" as g (id, name, first_at, last_at, sample, message)
+insert into "holdfast_failure_group" as g (id, name, first_at, last_at, sample, message)
 values (?, ?, ?, ?, ?, ?)
 on conflict (id) do update set name = excluded.name, first_at = min(coalesce(g.first_at, excluded.first_at),
     excluded.first_at),
   last_at = max(coalesce(g.last_at, 0), excluded.last_at), sample = excluded.sample, message = excluded.message;
 
--- errorGroupRows
+-- failureGroupRows
 -- with now, ids, ids, names, names, limit
-select g.*, ? as now from "holdfast_error_group" g
+select g.*, ? as now from "holdfast_failure_group" g
 where (? is null or g.id in (select value from json_each(?))) and (? is null or g.name in (select value from
     json_each(?)))
 order by g.state <> 'open' desc, max(coalesce(g.last_at, 0), coalesce(g.state_at, 0)) desc limit ?;
 
 -- failureHours
 -- with fine, since, recent, ids, since, queues, queues
-select f.error_group, case when f.at >= ? then f.at - f.at % 3600000 else ? end as hour, sum(f.n) as n,
+select f.failure_group, case when f.at >= ? then f.at - f.at % 3600000 else ? end as hour, sum(f.n) as n,
     coalesce(sum(f.n) filter (where f.at >= ?), 0) as recent
 from "holdfast_failure" f
-where f.error_group in (select value from json_each(?)) and f.at >= ? and (? is null or f.queue in (select value from
+where f.failure_group in (select value from json_each(?)) and f.at >= ? and (? is null or f.queue in (select value from
     json_each(?)))
 group by 1, 2 order by 1, 2;
 
--- failurePlaces
+-- failureGroupSources
 -- with ids
-select f.error_group, f.queue, f.version, sum(f.n) as n, min(f.at) as first_at, max(f.at) as last_at from
+select f.failure_group, f.queue, f.version, sum(f.n) as n, min(f.at) as first_at, max(f.at) as last_at from
     "holdfast_failure" f
-where f.error_group in (select value from json_each(?)) group by 1, 2, 3 order by 1, 4 desc, 2, 3;
+where f.failure_group in (select value from json_each(?)) group by 1, 2, 3 order by 1, 4 desc, 2, 3;
 
 -- failuresBy
 -- with since, by, scan, by, by, limit
@@ -4214,19 +4229,19 @@ with walked as materialized (
 )
 select case ? when 'queue' then f.queue when 'worker' then f.worker when 'version' then cast(f.version as text)
     when 'hour' then cast(f.at - f.at % 3600000 as text) else coalesce(g.name, '') end as value,
-  case ? when 'version' then g.name end as name, sum(f.n) as n, count(distinct f.error_group) as causes, max(f.at) as
+  case ? when 'version' then g.name end as name, sum(f.n) as n, count(distinct f.failure_group) as groups, max(f.at) as
       last_at,
   (select count(*) from walked) as walked
-from walked f left join "holdfast_error_group" g on g.id = f.error_group group by 1, 2 order by 3 desc, 1 limit ?;
+from walked f left join "holdfast_failure_group" g on g.id = f.failure_group group by 1, 2 order by 3 desc, 1 limit ?;
 
 -- failuresSince
 -- with rows.group, rows.group, rows.at
-select ? as error_group, coalesce(sum(f.n), 0) as n from "holdfast_failure" f where f.error_group = ? and f.at >= ?;
+select ? as failure_group, coalesce(sum(f.n), 0) as n from "holdfast_failure" f where f.failure_group = ? and f.at >= ?;
 
--- setErrorGroup
+-- setFailureGroup
 -- with group, name, state, decided, now, by, untilAt, now, untilDelay, untilCount, fromCount, note, link, decided,
 --     decided, decided, decided, decided, decided, noted, linked
-insert into "holdfast_error_group" as g (id, name, state, state_at, state_by, until_at, until_count, from_count, note,
+insert into "holdfast_failure_group" as g (id, name, state, state_at, state_by, until_at, until_count, from_count, note,
     link)
 values (?, ?, ?, case when ? then ? end, ?, coalesce(?, ? + ?), ?, ?, ?, ?)
 on conflict (id) do update set
@@ -4239,37 +4254,37 @@ on conflict (id) do update set
   note = case when ? then excluded.note else g.note end, link = case when ? then excluded.link else g.link end
 returning id, state_at, until_at;
 
--- forgetFailures, 1 of 2
+-- deleteOldFailures, 1 of 2
 -- with before
 delete from "holdfast_failure" where at < ?;
 
--- forgetFailures, 2 of 2
+-- deleteOldFailures, 2 of 2
 -- with before
-delete from "holdfast_error_group" where max(coalesce(last_at, 0), coalesce(state_at, 0)) <
+delete from "holdfast_failure_group" where max(coalesce(last_at, 0), coalesce(state_at, 0)) <
   ? - case when state = 'open' and note is null and link is null then 0 else 31536000000 end;
 
 -- failuresOf
 -- with since, until
-select error_group, at, queue, version, worker, n from "holdfast_failure" where at >= ? and at < ? order by 1, 2, 3, 4,
-    5;
+select failure_group, at, queue, version, worker, n from "holdfast_failure" where at >= ? and at < ? order by 1, 2, 3,
+    4, 5;
 
 -- dropFailures
 -- with since, until
 delete from "holdfast_failure" where at >= ? and at < ?;
 
--- duty
+-- takeUpkeepTask
 -- with name, now, every, now, by, now
-insert into "holdfast_duty" as d (name, next_at, done_at, by) values (?, ? + ?, ?, ?)
+insert into "holdfast_upkeep_task" as d (name, next_at, done_at, by) values (?, ? + ?, ?, ?)
 on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where
     d.next_at <= ? returning name;
 
--- duties
-select name, next_at, done_at, by from "holdfast_duty" order by name;
+-- upkeepTasks
+select name, next_at, done_at, by from "holdfast_upkeep_task" order by name;
 
 -- expired
 -- with after, now, keep, states, now, keep, queues, queues, except, limit
-select (select known.id from "holdfast_job" known where known.seq = h.seq) as id, h.seq as place, h.state from
-    "holdfast_history" h join "holdfast_line" l on l.id = h.line
+select (select known.id from "holdfast_job" known where known.seq = h.seq) as id, h.seq as row_key, h.state from
+    "holdfast_history" h join "holdfast_job_type" l on l.id = h.job_type
 where h.seq > coalesce(cast(? as integer), 0) and h.seq < (
   with recursive search (reached, step) as (
     select 0, 1 << 40
@@ -4300,8 +4315,8 @@ select not (select query_only from pragma_query_only) as writable;
 -- with now
 select ? as now;
 
--- gates
-select distinct l.queue, true as laned from "holdfast_line" l where l.laned
+-- limitedQueues
+select distinct l.queue, true as laned from "holdfast_job_type" l where l.laned
 union all select q.name, false from "holdfast_queue" q where q.limited;
 
 -- addLanes
@@ -4314,15 +4329,15 @@ on conflict (queue, key) do update set used_at = excluded.used_at;
 -- with now, rows.queue, rows.key
 select id, queue, key, used_at < ? - 86400000 as stale from "holdfast_lane" where queue = ? and key = ?;
 
--- ringJobs
+-- wakeLanesOfJobs
 -- with ids
-insert into "holdfast_bell" (line, lane, at)
-select r.line, r.lane, min(r.run_at) from "holdfast_ready" r
+insert into "holdfast_lane_wakeup" (job_type, lane, at)
+select r.job_type, r.lane, min(r.run_at) from "holdfast_ready" r
 where r.seq in (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))) and
-    r.lane is not null and r.run_at < 8633688480000000 group by r.line, r.lane
-on conflict (line, lane) do update set at = min(at, excluded.at);
+    r.lane is not null and r.run_at < 8633688480000000 group by r.job_type, r.lane
+on conflict (job_type, lane) do update set at = min(at, excluded.at);
 
--- lockGates
+-- lockLimitedQueues
 -- with now, queues, now, now
 select q.name, q.settings, q.running, q.starts, q.adopt_until, ? as now from "holdfast_queue" q
 where q.limited and exists (select 1 from json_each(?) w where w.value ->> 'queue' is null or w.value ->> 'queue' =
@@ -4331,118 +4346,123 @@ not exists (select 1 from "holdfast_queue" stop where stop.name = q.name and (st
     stop.cool_until > ?))
 and not exists (select 1 from "holdfast_hold" held where held.queues is null or q.name in (select value from
     json_each(held.queues)))
-  and (coalesce(q.gate_at, 0) <= ? or exists (select 1 from "holdfast_refund" f where f.queue = q.name))
+  and (coalesce(q.limited_until, 0) <= ? or exists (select 1 from "holdfast_returned_capacity" f where f.queue =
+      q.name))
 order by q.name;
 
 -- adopt
 -- with names
-insert into "holdfast_ghost" (queue, id, token)
+insert into "holdfast_uncounted_job" (queue, id, token)
 select l.queue, (select known.id from "holdfast_job" known where known.seq = r.seq), r.token from "holdfast_claim" c
     cross join json_each(c.ids) o
 join "holdfast_ready" r on r.seq = o.value and r.token = c.token
-join "holdfast_line" l on l.id = r.line
+join "holdfast_job_type" l on l.id = r.job_type
 where (select k.counted from json_each(c.ids) e cross join "holdfast_ready" k on k.seq = e.value and k.token = c.token
     limit 1) is not 2
   and l.queue in (select value from json_each(?)) and coalesce(r.counted, 0) & 2 = 0
 on conflict (queue, id, token) do nothing;
 
--- ghosts, 1 of 2
+-- uncountedJobs, 1 of 2
 -- with names
-delete from "holdfast_ghost" where queue in (select value from json_each(?))
+delete from "holdfast_uncounted_job" where queue in (select value from json_each(?))
   and not exists (select 1 from "holdfast_ready" r where r.seq = (select known.seq from "holdfast_job" known where
-      known.id = "holdfast_ghost".id) and r.token = "holdfast_ghost".token);
+      known.id = "holdfast_uncounted_job".id) and r.token = "holdfast_uncounted_job".token);
 
--- ghosts, 2 of 2
+-- uncountedJobs, 2 of 2
 -- with names
-select queue, count(*) as n from "holdfast_ghost" where queue in (select value from json_each(?)) group by queue;
+select queue, count(*) as n from "holdfast_uncounted_job" where queue in (select value from json_each(?)) group by queue;
 
--- hearBells, 1 of 3
+-- takeWakeups, 1 of 3
 -- with queues, names, names, names, queues, now
 with
   scope as materialized (
-    select l.id as line, l.queue, q.value ->> 'group' as grp
-    from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+    select l.id as job_type, l.queue, q.value ->> 'group' as grp
+    from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
     where l.laned and (? is null or l.name in (select value from json_each(?)))
-      and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine))
+      and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine))
   ),
       mine as materialized (
-        select b.lane from scope s cross join "holdfast_bell" b on b.line = s.line
+        select b.lane from scope s cross join "holdfast_lane_wakeup" b on b.job_type = s.job_type
         union
-        select b.lane from "holdfast_line" l cross join "holdfast_bell" b on b.line = l.id and b.back > 0
-        where l.laned and l.id not in (select line from scope) and exists (select 1 from json_each(?) w where w.value
-            ->> 'queue' is null or w.value ->> 'queue' = l.queue)
+        select b.lane from "holdfast_job_type" l cross join "holdfast_lane_wakeup" b on b.job_type = l.id and b.back > 0
+        where l.laned and l.id not in (select job_type from scope) and exists (select 1 from json_each(?) w where
+            w.value ->> 'queue' is null or w.value ->> 'queue' = l.queue)
       )
-      select b.lane, b.line, b.at from mine m cross join "holdfast_bell" b on b.lane = m.lane and b.at <
+      select b.lane, b.job_type, b.at from mine m cross join "holdfast_lane_wakeup" b on b.lane = m.lane and b.at <
           8633688480000000
-      union all select w.lane, w.line, 0 from scope s cross join "holdfast_turn" w on w.line = s.line and w.wake_at <= ?
+      union all select w.lane, w.job_type, 0 from scope s cross join "holdfast_lane_rotation" w on w.job_type =
+          s.job_type and w.wake_at <= ?
       union all select m.lane, null, null from mine m cross join "holdfast_lane" a on a.id = m.lane and a.running >=
           a.concurrency
-        where exists (select 1 from "holdfast_bell" b where b.lane = m.lane and b.back > 0);
+        where exists (select 1 from "holdfast_lane_wakeup" b where b.lane = m.lane and b.back > 0);
 
--- hearBells, 2 of 3
+-- takeWakeups, 2 of 3
 -- with queues, names, names, names, queues
 with
   scope as materialized (
-    select l.id as line, l.queue, q.value ->> 'group' as grp
-    from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+    select l.id as job_type, l.queue, q.value ->> 'group' as grp
+    from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
     where l.laned and (? is null or l.name in (select value from json_each(?)))
-      and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine))
+      and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine))
   ),
       mine as materialized (
-        select b.lane from scope s cross join "holdfast_bell" b on b.line = s.line
+        select b.lane from scope s cross join "holdfast_lane_wakeup" b on b.job_type = s.job_type
         union
-        select b.lane from "holdfast_line" l cross join "holdfast_bell" b on b.line = l.id and b.back > 0
-        where l.laned and l.id not in (select line from scope) and exists (select 1 from json_each(?) w where w.value
-            ->> 'queue' is null or w.value ->> 'queue' = l.queue)
+        select b.lane from "holdfast_job_type" l cross join "holdfast_lane_wakeup" b on b.job_type = l.id and b.back > 0
+        where l.laned and l.id not in (select job_type from scope) and exists (select 1 from json_each(?) w where
+            w.value ->> 'queue' is null or w.value ->> 'queue' = l.queue)
       )
-      update "holdfast_lane" set running = max(0, running - (select sum(b.back) from "holdfast_bell" b where b.lane =
-          "holdfast_lane".id))
-      where id in (select b.lane from mine m cross join "holdfast_bell" b on b.lane = m.lane and b.back > 0);
+      update "holdfast_lane" set running = max(0, running - (select sum(b.back) from "holdfast_lane_wakeup" b where
+          b.lane = "holdfast_lane".id))
+      where id in (select b.lane from mine m cross join "holdfast_lane_wakeup" b on b.lane = m.lane and b.back > 0);
 
--- hearBells, 3 of 3
+-- takeWakeups, 3 of 3
 -- with queues, names, names, names, queues
 with
   scope as materialized (
-    select l.id as line, l.queue, q.value ->> 'group' as grp
-    from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+    select l.id as job_type, l.queue, q.value ->> 'group' as grp
+    from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
     where l.laned and (? is null or l.name in (select value from json_each(?)))
-      and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine))
+      and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine))
   ),
       mine as materialized (
-        select b.lane from scope s cross join "holdfast_bell" b on b.line = s.line
+        select b.lane from scope s cross join "holdfast_lane_wakeup" b on b.job_type = s.job_type
         union
-        select b.lane from "holdfast_line" l cross join "holdfast_bell" b on b.line = l.id and b.back > 0
-        where l.laned and l.id not in (select line from scope) and exists (select 1 from json_each(?) w where w.value
-            ->> 'queue' is null or w.value ->> 'queue' = l.queue)
-      ) delete from "holdfast_bell" where lane in (select lane from mine);
+        select b.lane from "holdfast_job_type" l cross join "holdfast_lane_wakeup" b on b.job_type = l.id and b.back > 0
+        where l.laned and l.id not in (select job_type from scope) and exists (select 1 from json_each(?) w where
+            w.value ->> 'queue' is null or w.value ->> 'queue' = l.queue)
+      ) delete from "holdfast_lane_wakeup" where lane in (select lane from mine);
 
--- wakeTurns
+-- scheduleRotations
 -- with rows, full, now, now
-insert into "holdfast_turn" as w (lane, line, vtime, active, wake_at)
+insert into "holdfast_lane_rotation" as w (lane, job_type, vtime, active, wake_at)
 with due as materialized (
-  select d.lane, d.line, min(d.at) as at from (
-    select n.value ->> 'lane' as lane, n.value ->> 'line' as line, n.value ->> 'at' as at from json_each(?) n
-    union all select f.lane, f.line, 0 from json_each(?) o cross join "holdfast_turn" f on f.lane = o.value
-  ) d group by d.lane, d.line
+  select d.lane, d.job_type, min(d.at) as at from (
+    select n.value ->> 'lane' as lane, n.value ->> 'jobType' as job_type, n.value ->> 'at' as at from json_each(?) n
+    union all select f.lane, f.job_type, 0 from json_each(?) o cross join "holdfast_lane_rotation" f on f.lane = o.value
+  ) d group by d.lane, d.job_type
 )
-select d.lane, d.line, coalesce(
-    (select f.vtime from "holdfast_turn" f where f.line = d.line and f.active order by f.vtime limit 1),
-    (select f.vtime from "holdfast_turn" f where f.line = d.line and not f.active order by f.vtime desc limit 1), 0),
+select d.lane, d.job_type, coalesce(
+    (select f.vtime from "holdfast_lane_rotation" f where f.job_type = d.job_type and f.active order by f.vtime limit
+        1),
+    (select f.vtime from "holdfast_lane_rotation" f where f.job_type = d.job_type and not f.active order by f.vtime desc
+        limit 1), 0),
   d.at <= ?, case when d.at > ? then d.at end
-from due d where not exists (select 1 from "holdfast_turn" x where x.lane = d.lane and x.line = d.line and x.active)
-on conflict (lane, line) do update set
+from due d where not exists (select 1 from "holdfast_lane_rotation" x where x.lane = d.lane and x.job_type = d.job_type
+    and x.active)
+on conflict (lane, job_type) do update set
   active = excluded.active,
   vtime = case when excluded.active then max(w.vtime, excluded.vtime) else w.vtime end,
   wake_at = case when not excluded.active then min(coalesce(w.wake_at, excluded.wake_at), excluded.wake_at) end;
 
--- pickTurns
--- with queues, names, names, names, now, gates, now, names, now, now, names, most
+-- pickRotations
+-- with queues, names, names, names, now, limitedQueues, now, names, now, now, names, most
   with
 scope as materialized (
-  select l.id as line, l.queue, q.value ->> 'group' as grp
-  from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+  select l.id as job_type, l.queue, q.value ->> 'group' as grp
+  from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
   where l.laned and (? is null or l.name in (select value from json_each(?)))
-    and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine)) and
+    and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine)) and
   not exists (select 1 from "holdfast_queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > ?))
   and not exists (select 1 from "holdfast_hold" held where held.queues is null or l.queue in (select value from
@@ -4450,53 +4470,53 @@ scope as materialized (
     and (l.queue in (select value from json_each(?)) or not exists (select 1 from "holdfast_queue" g where g.name =
         l.queue and g.limited))
 )
-  select s.queue, s.grp, w.line, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight,
-      a.paused_at, a.starts, ? as now
-  from scope s cross join "holdfast_turn" w on w.line = s.line
-    and w.lane in (select f.lane from "holdfast_turn" f where f.line = s.line and f.active and (? is not null or not
-        exists (select 1 from "holdfast_ready" c where c.lane = f.lane and c.line = f.line and c.token is null and
-        c.run_at <= ?) or exists (select 1 from "holdfast_ready" c where c.lane = f.lane and c.line = f.line and c.token
-        is null and c.run_at <= ? and (? is not null or not exists (
+  select s.queue, s.grp, w.job_type, w.lane, w.vtime, a.key, a.running, a.concurrency, a.rate_limit, a.rate_per,
+      a.weight, a.paused_at, a.starts, ? as now
+  from scope s cross join "holdfast_lane_rotation" w on w.job_type = s.job_type
+    and w.lane in (select f.lane from "holdfast_lane_rotation" f where f.job_type = s.job_type and f.active and (? is
+        not null or not exists (select 1 from "holdfast_ready" c where c.lane = f.lane and c.job_type = f.job_type and
+        c.token is null and c.run_at <= ?) or exists (select 1 from "holdfast_ready" c where c.lane = f.lane and
+        c.job_type = f.job_type and c.token is null and c.run_at <= ? and (? is not null or not exists (
       select 1 from "holdfast_job" p where p.seq = c.seq
         and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
             not null)))))) order by f.vtime, f.lane limit ?)
   join "holdfast_lane" a on a.id = w.lane;
 
 -- takeLaned, 1 of 5
--- with turns, direction, direction, now, names, most, direction, session, now, session, rates, now, names, most,
+-- with rotations, direction, direction, now, names, most, direction, session, now, session, rates, now, names, most,
 --     direction, now, names, most, direction, now, names, most, direction, now, names, most
 insert into "holdfast_claim" (session, ids, rates)
       with recursive
   wanted as materialized (
-    select w.value ->> 'lane' as lane, w.value ->> 'line' as line, w.value ->> 'limit' as n from json_each(?) w
+    select w.value ->> 'lane' as lane, w.value ->> 'jobType' as job_type, w.value ->> 'limit' as n from json_each(?) w
   ),
-  level_of (lane, line, n, rank, nth) as (
-    select w.lane, w.line, w.n, case when ? > 0 then (select r.rank from "holdfast_ready" r
-          where r.lane = w.lane and r.line = w.line and r.token is null
+  level_of (lane, job_type, n, rank, nth) as (
+    select w.lane, w.job_type, w.n, case when ? > 0 then (select r.rank from "holdfast_ready" r
+          where r.lane = w.lane and r.job_type = w.job_type and r.token is null
           order by r.rank limit 1) else (select r.rank from "holdfast_ready" r
-          where r.lane = w.lane and r.line = w.line and r.token is null
+          where r.lane = w.lane and r.job_type = w.job_type and r.token is null
           order by r.rank desc limit 1) end, 1 from wanted w
     union all
-    select l.lane, l.line, case when case when ? > 0 then (select r.rank from "holdfast_ready" r
-          where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank
+    select l.lane, l.job_type, case when case when ? > 0 then (select r.rank from "holdfast_ready" r
+          where r.lane = l.lane and r.job_type = l.job_type and r.token is null and r.rank > l.rank
           order by r.rank limit 1) else (select r.rank from "holdfast_ready" r
-          where r.lane = l.lane and r.line = l.line and r.token is null and r.rank < l.rank
+          where r.lane = l.lane and r.job_type = l.job_type and r.token is null and r.rank < l.rank
           order by r.rank desc limit 1) end is null then 0 else l.n - (
         select count(*) from (select 1 from "holdfast_ready" c
-          where c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= ? and (? is
-              not null or not exists (
+          where c.lane = l.lane and c.job_type = l.job_type and c.rank = l.rank and c.token is null and c.run_at <= ?
+              and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null)))) limit ?)) end,
       case when ? > 0 then (select r.rank from "holdfast_ready" r
-          where r.lane = l.lane and r.line = l.line and r.token is null and r.rank > l.rank
+          where r.lane = l.lane and r.job_type = l.job_type and r.token is null and r.rank > l.rank
           order by r.rank limit 1) else (select r.rank from "holdfast_ready" r
-          where r.lane = l.lane and r.line = l.line and r.token is null and r.rank < l.rank
+          where r.lane = l.lane and r.job_type = l.job_type and r.token is null and r.rank < l.rank
           order by r.rank desc limit 1) end, l.nth + 1
     from level_of l where l.rank is not null and l.n > 0 and l.nth < 64
   ),
       level as materialized (
-        select l.lane, l.line, l.n, l.rank, l.nth, count(*) over (partition by l.lane, l.line) as ranks
+        select l.lane, l.job_type, l.n, l.rank, l.nth, count(*) over (partition by l.lane, l.job_type) as ranks
         from level_of l where l.rank is not null and exists (select 1 from "holdfast_session" s where s.id = ? and
             s.lease_until > ?)
       )
@@ -4505,8 +4525,8 @@ insert into "holdfast_claim" (session, ids, rates)
         select o.value as seq from level l cross join json_each((
           select json_group_array(c.seq) from (
             select c.seq from "holdfast_ready" c where
-            c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= ? and (? is not
-                null or not exists (
+            c.lane = l.lane and c.job_type = l.job_type and c.rank = l.rank and c.token is null and c.run_at <= ? and (?
+                is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
@@ -4515,13 +4535,13 @@ insert into "holdfast_claim" (session, ids, rates)
         where l.ranks = 1 and o.key < l.n
         union all
         select seq from (
-          select r.seq, max(l.n) over (partition by l.lane, l.line) as asked, row_number() over (partition by l.lane,
-              l.line order by r.rank * ?, r.run_at, r.seq) as place
+          select r.seq, max(l.n) over (partition by l.lane, l.job_type) as asked, row_number() over (partition by
+              l.lane, l.job_type order by r.rank * ?, r.run_at, r.seq) as ordinal
           from level l cross join "holdfast_ready" r
           where l.ranks > 1 and l.n > 0 and r.seq in (
             select seq from (select c.seq from "holdfast_ready" c where
-            c.lane = l.lane and c.line = l.line and c.rank = l.rank and c.token is null and c.run_at <= ? and (? is not
-                null or not exists (
+            c.lane = l.lane and c.job_type = l.job_type and c.rank = l.rank and c.token is null and c.run_at <= ? and (?
+                is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
@@ -4529,7 +4549,7 @@ insert into "holdfast_claim" (session, ids, rates)
             union all
           select seq from (
             select c.seq from "holdfast_ready" c
-            where ? > 0 and l.nth = 64 and c.lane = l.lane and c.line = l.line and c.rank > l.rank
+            where ? > 0 and l.nth = 64 and c.lane = l.lane and c.job_type = l.job_type and c.rank > l.rank
               and c.token is null and c.run_at <= ? and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
@@ -4538,25 +4558,25 @@ insert into "holdfast_claim" (session, ids, rates)
             union all
           select seq from (
             select c.seq from "holdfast_ready" c
-            where ? < 0 and l.nth = 64 and c.lane = l.lane and c.line = l.line and c.rank < l.rank
+            where ? < 0 and l.nth = 64 and c.lane = l.lane and c.job_type = l.job_type and c.rank < l.rank
               and c.token is null and c.run_at <= ? and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
             order by c.rank desc, c.run_at, c.seq limit ?))
-        ) where place <= asked
+        ) where ordinal <= asked
       ) having count(*) > 0;
 
 -- takeLaned, 2 of 5
 -- with session, now, counted
 update "holdfast_ready" set token = last_insert_rowid(), session = ?, attempt = min(attempt + 1, 32767), started_at = ?,
-    counted = 1 + 2 * (line in (select value from json_each(?)))
+    counted = 1 + 2 * (job_type in (select value from json_each(?)))
   where seq in (select o.value from "holdfast_claim" c, json_each(c.ids) o where c.token = case when changes() > 0 then
       last_insert_rowid() end);
 
 -- takeLaned, 3 of 5
-select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted,
-    j.input, j.max_attempts, case when r.crashes > 0 or r.begun
+select j.id, r.seq as row_key, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id,
+    r.counted, j.input, j.max_attempts, case when r.crashes > 0 or r.begun
       or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
     then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
         j.timeout_ms,
@@ -4567,37 +4587,40 @@ select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.sta
   where c.token = case when changes() > 0 then last_insert_rowid() end;
 
 -- takeLaned, 4 of 5
--- with turns.limit, now, turns.lane
+-- with rotations.limit, now, rotations.lane
 update "holdfast_lane" set running = running + ?, used_at = ? where id = ?;
 
 -- takeLaned, 5 of 5
--- with turns.by, turns.lane, turns.line
-update "holdfast_turn" set vtime = vtime + ? where lane = ? and line = ?;
+-- with rotations.by, rotations.lane, rotations.jobType
+update "holdfast_lane_rotation" set vtime = vtime + ? where lane = ? and job_type = ?;
 
--- takeGated, 1 of 3
+-- takeLimited, 1 of 3
 -- with queues, names, names, names, direction, session, now, direction, now, names, session, rates, direction, now,
 --     names, most, direction, now, names, most, direction, now, names, most
 insert into "holdfast_claim" (session, ids, rates)
       with recursive scope as materialized (
-        select l.id as line, q.value ->> 'group' as grp, q.value ->> 'limit' as n
-        from json_each(?) q join "holdfast_line" l on l.queue = q.value ->> 'queue'
+        select l.id as job_type, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+        from json_each(?) q join "holdfast_job_type" l on l.queue = q.value ->> 'queue'
         where not l.laned and (? is null or l.name in (select value from json_each(?)))
-          and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine))
+          and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and
+              m.is_machine))
       ),
-  level (line, rank, grp, n, nth) as (
-    select s.line, case when ? > 0
-      then (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank asc limit 1)
-      else (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank desc limit
-          1) end, s.grp, s.n, 1 from scope s where exists (select 1 from "holdfast_session" s where s.id = ? and
+  level (job_type, rank, grp, n, nth) as (
+    select s.job_type, case when ? > 0
+      then (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by r.rank asc
+          limit 1)
+      else (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order by r.rank desc
+          limit 1) end, s.grp, s.n, 1 from scope s where exists (select 1 from "holdfast_session" s where s.id = ? and
           s.lease_until > ?)
     union all
-    select l.line, case when ? > 0
-      then (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank > l.rank order by
-          r.rank asc limit 1)
-      else (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank < l.rank order by
-          r.rank desc limit 1) end, l.grp, l.n - (
+    select l.job_type, case when ? > 0
+      then (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank > l.rank
+          order by r.rank asc limit 1)
+      else (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank < l.rank
+          order by r.rank desc limit 1) end, l.grp, l.n - (
       select count(*) from (
-        select 1 from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= ?
+        select 1 from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and r.token is null and
+            r.run_at <= ?
           and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = r.seq
           and (p.extras like '{"step":%' or (r.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
@@ -4606,12 +4629,12 @@ insert into "holdfast_claim" (session, ids, rates)
   )
       select ?, json_group_array(seq), ? from (
         select seq from (
-        select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * ?, r.run_at, r.seq) as place
-        from level l join scope s on s.line = l.line cross join "holdfast_ready" r
+        select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * ?, r.run_at, r.seq) as ordinal
+        from level l join scope s on s.job_type = l.job_type cross join "holdfast_ready" r
         where l.rank is not null and l.n > 0 and r.seq in (
           select seq from (
-            select c.seq from "holdfast_ready" c where c.rank = l.rank and c.line = l.line and c.token is null and
-                c.run_at <= ? and (? is not null or not exists (
+            select c.seq from "holdfast_ready" c where c.rank = l.rank and c.job_type = l.job_type and c.token is null
+                and c.run_at <= ? and (? is not null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null)))) order by c.run_at, c.seq limit ?)
@@ -4619,8 +4642,8 @@ insert into "holdfast_claim" (session, ids, rates)
           select seq from (
             select c.seq from "holdfast_ready" c
             where c.rank > iif(l.nth = (select max(20, 1000 / max(count(*), 1)) from scope) and ? > 0, l.rank,
-                9223372036854775807) and c.line = l.line and c.token is null and c.run_at <= ? and (? is not null or not
-                exists (
+                9223372036854775807) and c.job_type = l.job_type and c.token is null and c.run_at <= ? and (? is not
+                null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
@@ -4629,30 +4652,30 @@ insert into "holdfast_claim" (session, ids, rates)
           select seq from (
             select c.seq from "holdfast_ready" c
             where c.rank < iif(l.nth = (select max(20, 1000 / max(count(*), 1)) from scope) and ? < 0, l.rank,
-                -9223372036854775807) and c.line = l.line and c.token is null and c.run_at <= ? and (? is not null or
-                not exists (
+                -9223372036854775807) and c.job_type = l.job_type and c.token is null and c.run_at <= ? and (? is not
+                null or not exists (
         select 1 from "holdfast_job" p where p.seq = c.seq
           and (p.extras like '{"step":%' or (c.begun and (select 1 from "holdfast_step" e where e.job = p.id limit 1) is
               not null))))
             order by c.rank desc, c.token desc, c.run_at, c.seq limit ?))
-        ) where place <= n order by place
+        ) where ordinal <= n order by ordinal
       ) having count(*) > 0;
 
--- takeGated, 2 of 3
+-- takeLimited, 2 of 3
 -- with session, now
 update "holdfast_ready" set token = last_insert_rowid(), session = ?, attempt = min(attempt + 1, 32767), started_at = ?,
     counted = 2
   where seq in (select o.value from "holdfast_claim" c, json_each(c.ids) o where c.token = case when changes() > 0 then
       last_insert_rowid() end);
 
--- takeGated, 3 of 3
-select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id, r.counted,
-    j.input, j.max_attempts, case when r.crashes > 0 or r.begun
+-- takeLimited, 3 of 3
+select j.id, r.seq as row_key, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.started_at, r.lane as lane_id,
+    r.counted, j.input, j.max_attempts, case when r.crashes > 0 or r.begun
       or coalesce(r.errors, j.timeout_ms, j.key, j.context, j.parent_id, j.deadline_at, j.extras) is not null
     then json_object('crashes', r.crashes, 'begun', r.begun, 'undoing', r.undoing, 'errors', r.errors, 'timeout_ms',
         j.timeout_ms,
       'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
-  end as rest, (select l.queue from "holdfast_line" l where l.id = r.line) as queue
+  end as rest, (select l.queue from "holdfast_job_type" l where l.id = r.job_type) as queue
   from "holdfast_claim" c, json_each(c.ids) o cross join "holdfast_ready" r on r.seq = o.value cross join "holdfast_job"
       j on j.seq = r.seq
   where c.token = case when changes() > 0 then last_insert_rowid() end;
@@ -4662,61 +4685,61 @@ select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.sta
 select value as id from json_each(?) where false and ? is not null;
 
 -- laneHeads
--- with turns, now
+-- with rotations, now
   with recursive
 wanted as materialized (
-  select w.value ->> 'lane' as lane, w.value ->> 'line' as line, w.value ->> 'limit' as n from json_each(?) w
+  select w.value ->> 'lane' as lane, w.value ->> 'jobType' as job_type, w.value ->> 'limit' as n from json_each(?) w
 ),
-level_of (lane, line, rank, nth) as (
-  select w.lane, w.line,
-    (select r.rank from "holdfast_ready" r where r.lane = w.lane and r.line = w.line and r.token is null order by r.rank
-        limit 1), 1 from wanted w
+level_of (lane, job_type, rank, nth) as (
+  select w.lane, w.job_type,
+    (select r.rank from "holdfast_ready" r where r.lane = w.lane and r.job_type = w.job_type and r.token is null order
+        by r.rank limit 1), 1 from wanted w
   union all
-  select l.lane, l.line,
-    (select r.rank from "holdfast_ready" r where r.lane = l.lane and r.line = l.line and r.token is null and r.rank >
-        l.rank order by r.rank limit 1), l.nth + 1
+  select l.lane, l.job_type,
+    (select r.rank from "holdfast_ready" r where r.lane = l.lane and r.job_type = l.job_type and r.token is null and
+        r.rank > l.rank order by r.rank limit 1), l.nth + 1
   from level_of l where l.rank is not null and l.nth < 64
 )
-  select l.lane, l.line, min(min(
+  select l.lane, l.job_type, min(min(
       (select r.run_at from "holdfast_ready" r
-        where r.lane = l.lane and r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit
-            1),
+        where r.lane = l.lane and r.job_type = l.job_type and r.rank = l.rank and r.token is null order by r.run_at,
+            r.seq limit 1),
       coalesce(case when l.nth = 64 then coalesce(
-        (select r.run_at from "holdfast_ready" r where r.lane = l.lane and r.line = l.line and r.token is null and
-            r.rank > l.rank and r.run_at <= ? limit 1),
-        (select min(r.run_at) from "holdfast_ready" r where r.lane = l.lane and r.line = l.line and r.token is null and
-            r.rank > l.rank)) end, 8633688480000000))) as at
-  from level_of l where l.rank is not null group by l.lane, l.line;
+        (select r.run_at from "holdfast_ready" r where r.lane = l.lane and r.job_type = l.job_type and r.token is null
+            and r.rank > l.rank and r.run_at <= ? limit 1),
+        (select min(r.run_at) from "holdfast_ready" r where r.lane = l.lane and r.job_type = l.job_type and r.token is
+            null and r.rank > l.rank)) end, 8633688480000000))) as at
+  from level_of l where l.rank is not null group by l.lane, l.job_type;
 
--- turned, 1 of 2
+-- moveRotations, 1 of 2
 -- with lanes.n, lanes.starts, lanes.lane
 update "holdfast_lane" set running = running + ?, starts = ? where id = ?;
 
--- turned, 2 of 2
--- with turns.by, turns.active, turns.wakeAt, turns.lane, turns.line
-update "holdfast_turn" set vtime = vtime + ?, active = ?, wake_at = ? where lane = ? and line = ?;
+-- moveRotations, 2 of 2
+-- with rotations.by, rotations.active, rotations.wakeAt, rotations.lane, rotations.jobType
+update "holdfast_lane_rotation" set vtime = vtime + ?, active = ?, wake_at = ? where lane = ? and job_type = ?;
 
--- gated
--- with rows.n, rows.starts, rows.gateAt, rows.adoptUntil, rows.queue
-update "holdfast_queue" set running = running + ?, starts = ?, gate_at = ?, adopt_until = ?
+-- updateLimitedQueues
+-- with rows.n, rows.starts, rows.limitedUntil, rows.adoptUntil, rows.queue
+update "holdfast_queue" set running = running + ?, starts = ?, limited_until = ?, adopt_until = ?
 where name = ?;
 
--- peekGated
+-- checkLimitedDue
 -- with queues, names, names, names, now, queues, now, names, names, names, now, now, now, now
   with
 scope as materialized (
-  select l.id as line, l.queue, q.value ->> 'group' as grp
-  from json_each(?) q join "holdfast_line" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+  select l.id as job_type, l.queue, q.value ->> 'group' as grp
+  from json_each(?) q join "holdfast_job_type" l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
   where l.laned and (? is null or l.name in (select value from json_each(?)))
-    and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine)) and
+    and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine)) and
   not exists (select 1 from "holdfast_queue" stop where stop.name = l.queue and (stop.paused_at is not null or
       stop.cool_until > ?))
   and not exists (select 1 from "holdfast_hold" held where held.queues is null or l.queue in (select value from
       json_each(held.queues)))
 ),
-  gate as materialized (
-    select q.name, case when exists (select 1 from "holdfast_refund" f where f.queue = q.name) then 0 else
-        coalesce(q.gate_at, 0) end as gate_at
+  limited_queue as materialized (
+    select q.name, case when exists (select 1 from "holdfast_returned_capacity" f where f.queue = q.name) then 0 else
+        coalesce(q.limited_until, 0) end as limited_until
     from "holdfast_queue" q
     where q.limited and exists (select 1 from json_each(?) w where w.value ->> 'queue' is null or w.value ->> 'queue' =
         q.name) and
@@ -4725,77 +4748,81 @@ scope as materialized (
   and not exists (select 1 from "holdfast_hold" held where held.queues is null or q.name in (select value from
       json_each(held.queues)))
   ),
-  gate_line as materialized (
-    select l.id as line, g.gate_at from gate g
-    join "holdfast_line" l on l.queue = g.name and not l.laned and (? is null or l.name in (select value from
+  limited_job_type as materialized (
+    select l.id as job_type, g.limited_until from limited_queue g
+    join "holdfast_job_type" l on l.queue = g.name and not l.laned and (? is null or l.name in (select value from
         json_each(?)))
-      and (? is not null or not exists (select 1 from "holdfast_kind" m where m.name = l.name and m.is_machine))
+      and (? is not null or not exists (select 1 from "holdfast_definition" m where m.name = l.name and m.is_machine))
   )
   select ? as now, min(
     coalesce(
       (select ? from (
-        with recursive looked (line, rank, nth) as (
-      select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank
-          asc limit 1), 1 from gate_line s
+        with recursive looked (job_type, rank, nth) as (
+      select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order
+          by r.rank asc limit 1), 1 from limited_job_type s
       union all
-      select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-          l.rank order by r.rank asc limit 1), l.nth + 1
-      from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from gate_line)
+      select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+          r.rank > l.rank order by r.rank asc limit 1), l.nth + 1
+      from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from limited_job_type)
     )
-        select max((select r.run_at from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is
-            null order by r.run_at, r.seq limit 1), (select g.gate_at from gate_line g where g.line = l.line)) as at
-            from looked l where l.rank is not null
+        select max((select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and
+            r.token is null order by r.run_at, r.seq limit 1), (select g.limited_until from limited_job_type g where
+            g.job_type = l.job_type)) as at from looked l where l.rank is not null
         union all
-        select max((select r.run_at from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-            l.rank and r.run_at <= ? limit 1), (select g.gate_at from gate_line g where g.line = l.line)) from looked l
-            where l.rank is not null and l.nth = (select max(20, 1000 / max(count(*), 1)) from gate_line)
+        select max((select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and r.rank
+            > l.rank and r.run_at <= ? limit 1), (select g.limited_until from limited_job_type g where g.job_type =
+            l.job_type)) from looked l where l.rank is not null and l.nth = (select max(20, 1000 / max(count(*), 1))
+            from limited_job_type)
       ) where at <= ? limit 1),
       (select min(at) from (
-        with recursive looked (line, rank, nth) as (
-      select s.line, (select r.rank from "holdfast_ready" r where r.line = s.line and r.token is null order by r.rank
-          asc limit 1), 1 from gate_line s
+        with recursive looked (job_type, rank, nth) as (
+      select s.job_type, (select r.rank from "holdfast_ready" r where r.job_type = s.job_type and r.token is null order
+          by r.rank asc limit 1), 1 from limited_job_type s
       union all
-      select l.line, (select r.rank from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-          l.rank order by r.rank asc limit 1), l.nth + 1
-      from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from gate_line)
+      select l.job_type, (select r.rank from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+          r.rank > l.rank order by r.rank asc limit 1), l.nth + 1
+      from looked l where l.rank is not null and l.nth < (select max(20, 1000 / max(count(*), 1)) from limited_job_type)
     )
-        select max((select r.run_at from "holdfast_ready" r where r.line = l.line and r.rank = l.rank and r.token is
-            null order by r.run_at, r.seq limit 1), (select g.gate_at from gate_line g where g.line = l.line)) as at
-            from looked l where l.rank is not null
+        select max((select r.run_at from "holdfast_ready" r where r.job_type = l.job_type and r.rank = l.rank and
+            r.token is null order by r.run_at, r.seq limit 1), (select g.limited_until from limited_job_type g where
+            g.job_type = l.job_type)) as at from looked l where l.rank is not null
         union all
-        select max((select min(r.run_at) from "holdfast_ready" r where r.line = l.line and r.token is null and r.rank >
-            l.rank), (select g.gate_at from gate_line g where g.line = l.line)) from looked l where l.rank is not null
-            and l.nth = (select max(20, 1000 / max(count(*), 1)) from gate_line)
+        select max((select min(r.run_at) from "holdfast_ready" r where r.job_type = l.job_type and r.token is null and
+            r.rank > l.rank), (select g.limited_until from limited_job_type g where g.job_type = l.job_type)) from
+            looked l where l.rank is not null and l.nth = (select max(20, 1000 / max(count(*), 1)) from
+            limited_job_type)
       )), 8633688480000000),
-    coalesce((select min(max(coalesce((select g.gate_at from gate g where g.name = s.queue), 0), coalesce(
-        case when exists (select 1 from "holdfast_bell" b where b.line = s.line) then 0 end,
-        case when exists (select 1 from "holdfast_turn" w where w.line = s.line and w.active) then 0 end,
-        (select min(w.wake_at) from "holdfast_turn" w where w.line = s.line and w.wake_at is not null),
+    coalesce((select min(max(coalesce((select g.limited_until from limited_queue g where g.name = s.queue), 0),
+        coalesce(
+        case when exists (select 1 from "holdfast_lane_wakeup" b where b.job_type = s.job_type) then 0 end,
+        case when exists (select 1 from "holdfast_lane_rotation" w where w.job_type = s.job_type and w.active) then 0
+            end,
+        (select min(w.wake_at) from "holdfast_lane_rotation" w where w.job_type = s.job_type and w.wake_at is not null),
             8633688480000000)))
       from scope s), 8633688480000000)
   ) as due_at;
 
--- refundLanes, 1 of 2
--- with rows.line, rows.lane, rows.n
-insert into "holdfast_bell" (line, lane, at, back) values (?, ?, 8633688480000000, ?)
-  on conflict (line, lane) do update set back = back + excluded.back;
+-- returnLaneCapacity, 1 of 2
+-- with rows.jobType, rows.lane, rows.n
+insert into "holdfast_lane_wakeup" (job_type, lane, at, back) values (?, ?, 8633688480000000, ?)
+  on conflict (job_type, lane) do update set back = back + excluded.back;
 
--- refundLanes, 2 of 2
+-- returnLaneCapacity, 2 of 2
 -- with rows
 select distinct queue from "holdfast_lane" where id in (select r.value ->> 'lane' from json_each(?) r) and running >=
     concurrency;
 
--- refundQueues, 1 of 2
+-- returnQueueCapacity, 1 of 2
 -- with rows.queue, rows.n
-insert into "holdfast_refund" (queue, n) values (?, ?) on conflict (queue) do update set n = n + excluded.n;
+insert into "holdfast_returned_capacity" (queue, n) values (?, ?) on conflict (queue) do update set n = n + excluded.n;
 
--- refundQueues, 2 of 2
+-- returnQueueCapacity, 2 of 2
 -- with rows.queue
-select name as queue from "holdfast_queue" where name = ? and gate_at >= 8633688480000000;
+select name as queue from "holdfast_queue" where name = ? and limited_until >= 8633688480000000;
 
--- foldRefunds
+-- takeReturnedCapacity
 -- with names
-delete from "holdfast_refund" where queue in (select value from json_each(?)) returning queue, n;
+delete from "holdfast_returned_capacity" where queue in (select value from json_each(?)) returning queue, n;
 
 -- lockLanes
 -- with ids
@@ -4807,19 +4834,20 @@ update "holdfast_lane" set starts = ? where id = ?;
 
 -- laneStarts, 2 of 2
 -- with rows.lane
-insert into "holdfast_bell" (line, lane, at) select w.line, w.lane, 0 from "holdfast_turn" w where w.lane = ?
-on conflict (line, lane) do update set at = min(at, excluded.at);
+insert into "holdfast_lane_wakeup" (job_type, lane, at) select w.job_type, w.lane, 0 from "holdfast_lane_rotation" w
+    where w.lane = ?
+on conflict (job_type, lane) do update set at = min(at, excluded.at);
 
 -- lockQueues
 -- with names, throttled
 select name, starts from "holdfast_queue"
 where name in (select value from json_each(?)) or cool_base_ms is not null
-  and name in (select l.queue from "holdfast_ready" r join "holdfast_line" l on l.id = r.line where r.seq in (select
-      known.seq from "holdfast_job" known where known.id in (select value from json_each(?))));
+  and name in (select l.queue from "holdfast_ready" r join "holdfast_job_type" l on l.id = r.job_type where r.seq in
+      (select known.seq from "holdfast_job" known where known.id in (select value from json_each(?))));
 
 -- queueStarts
 -- with rows.starts, rows.queue
-update "holdfast_queue" set starts = ?, gate_at = null where name = ?;
+update "holdfast_queue" set starts = ?, limited_until = null where name = ?;
 
 -- setLane
 -- with queue, key, concurrency, rateLimit, ratePer, weight, paused, now, tuned, now, tuned, tuned, tuned, tuned,
@@ -4836,46 +4864,47 @@ on conflict (queue, key) do update set
   tuned = a.tuned or excluded.tuned
 returning id;
 
--- ringLane
+-- wakeLane
 -- with lane
-insert into "holdfast_bell" (line, lane, at) select line, lane, 0 from "holdfast_turn" where lane = ?
-on conflict (line, lane) do update set at = min(at, excluded.at);
+insert into "holdfast_lane_wakeup" (job_type, lane, at) select job_type, lane, 0 from "holdfast_lane_rotation" where
+    lane = ?
+on conflict (job_type, lane) do update set at = min(at, excluded.at);
 
 -- tuneLanes
 -- with rows.concurrency, rows.rateLimit, rows.ratePer, rows.weight, rows.name, rows.concurrency, rows.rateLimit,
 --     rows.ratePer, rows.weight
 update "holdfast_lane" set concurrency = ?, rate_limit = ?, rate_per = ?, weight = coalesce(?, 1)
-where not tuned and queue in (select l.queue from "holdfast_line" l where l.name = ? and l.laned)
+where not tuned and queue in (select l.queue from "holdfast_job_type" l where l.name = ? and l.laned)
   and (concurrency is not ? or rate_limit is not ? or rate_per is not ?
     or weight is not coalesce(?, 1))
 returning id;
 
 -- laneRows
 -- with now, queue, queue, key, key, after, limit
-select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_bell" b where b.lane = a.id), 0) as back,
+select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_lane_wakeup" b where b.lane = a.id), 0) as back,
   (select count(*) from (select 1 from "holdfast_ready" r where r.lane = a.id and r.token is null limit 10000) capped)
       as waiting
 from "holdfast_lane" a
 where (? is null or a.queue = ?) and (? is null or a.key = ?) and a.id > ?
 order by a.id limit ?;
 
--- overrides
+-- temporaryLimits
 -- with due, now
-select kind, name, set_at, until_at, back from "holdfast_override" where not ? or until_at <= ? order by until_at, kind,
-    name;
+select kind, name, set_at, until_at, back from "holdfast_temporary_limit" where not ? or until_at <= ? order by
+    until_at, kind, name;
 
--- lockOverride
+-- lockTemporaryLimit
 -- with kind, name
-select until_at, back from "holdfast_override" where kind = ? and name = ?;
+select until_at, back from "holdfast_temporary_limit" where kind = ? and name = ?;
 
--- putOverride
+-- putTemporaryLimit
 -- with kind, name, now, at, now, delay, back
-insert into "holdfast_override" (kind, name, set_at, until_at, back) values (?, ?, ?, coalesce(?, ? + ?), ?)
+insert into "holdfast_temporary_limit" (kind, name, set_at, until_at, back) values (?, ?, ?, coalesce(?, ? + ?), ?)
 on conflict (kind, name) do update set until_at = excluded.until_at, back = excluded.back;
 
--- dropOverride
+-- deleteTemporaryLimit
 -- with kind, name
-delete from "holdfast_override" where kind = ? and name = ?;
+delete from "holdfast_temporary_limit" where kind = ? and name = ?;
 
 -- untuneLane
 -- with queue, key
@@ -4883,8 +4912,8 @@ update "holdfast_lane" set tuned = false where queue = ? and key = ?;
 
 -- laneDefaults
 -- with queue
-select k.lanes from "holdfast_kind" k where k.has_lane and k.name in (select l.name from "holdfast_line" l where l.queue
-    = ? and l.laned)
+select k.lanes from "holdfast_definition" k where k.has_lane and k.name in (select l.name from "holdfast_job_type" l
+    where l.queue = ? and l.laned)
 order by k.seen_at desc, k.name desc limit 1;
 
 -- resetLane
@@ -4898,12 +4927,12 @@ where queue = ? and key = ? returning id, exists (select 1 from "holdfast_ready"
 -- queueUse
 -- with now
 select q.name, q.settings, q.cool_base_ms, q.cool_max_ms, q.running, q.starts, ? as now,
-  coalesce((select r.n from "holdfast_refund" r where r.queue = q.name), 0) as back
+  coalesce((select r.n from "holdfast_returned_capacity" r where r.queue = q.name), 0) as back
 from "holdfast_queue" q where q.limited order by q.name;
 
 -- throttledLanes
 -- with now, limit
-select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_bell" b where b.lane = a.id), 0) as back,
+select a.*, ? as now, coalesce((select sum(b.back) from "holdfast_lane_wakeup" b where b.lane = a.id), 0) as back,
   (select count(*) from (select 1 from "holdfast_ready" r where r.lane = a.id and r.token is null limit 10000) capped)
       as waiting
 from "holdfast_lane" a where a.id in (
@@ -4919,29 +4948,31 @@ from "holdfast_lane" a where a.id in (
   ) f where f.n > 0 order by f.n desc, f.id limit ?
 );
 
--- forgetLanes, 1 of 3
+-- deleteUnusedLanes, 1 of 3
 -- with now
 delete from "holdfast_lane" where id in (
   select a.id from "holdfast_lane" a where not a.tuned and a.paused_at is null and a.running = 0 and a.used_at < ? -
       604800000
     and not exists (select 1 from "holdfast_ready" r where r.lane = a.id) limit 1000);
 
--- forgetLanes, 2 of 3
-delete from "holdfast_turn" where not exists (select 1 from "holdfast_lane" a where a.id = "holdfast_turn".lane);
+-- deleteUnusedLanes, 2 of 3
+delete from "holdfast_lane_rotation" where not exists (select 1 from "holdfast_lane" a where a.id =
+    "holdfast_lane_rotation".lane);
 
--- forgetLanes, 3 of 3
-delete from "holdfast_bell" where not exists (select 1 from "holdfast_lane" a where a.id = "holdfast_bell".lane);
+-- deleteUnusedLanes, 3 of 3
+delete from "holdfast_lane_wakeup" where not exists (select 1 from "holdfast_lane" a where a.id =
+    "holdfast_lane_wakeup".lane);
 
 -- whyJob
 -- with now, id
 select r.note, r.throttles, r.counted, ? as now, q.limited, q.running as queue_running, q.starts as queue_starts,
     q.settings,
   a.id as lane_id, a.running, a.concurrency, a.rate_limit, a.rate_per, a.weight, a.paused_at, a.starts,
-  coalesce((select sum(b.back) from "holdfast_bell" b where b.lane = a.id), 0) as back,
-  (select count(*) from "holdfast_ghost" g where g.queue = l.queue)
-    - coalesce((select sum(f.n) from "holdfast_refund" f where f.queue = l.queue), 0) as ghosts
-from "holdfast_ready" r join "holdfast_line" l on l.id = r.line left join "holdfast_queue" q on q.name = l.queue left
-    join "holdfast_lane" a on a.id = r.lane
+  coalesce((select sum(b.back) from "holdfast_lane_wakeup" b where b.lane = a.id), 0) as back,
+  (select count(*) from "holdfast_uncounted_job" g where g.queue = l.queue)
+    - coalesce((select sum(f.n) from "holdfast_returned_capacity" f where f.queue = l.queue), 0) as uncounted_jobs
+from "holdfast_ready" r join "holdfast_job_type" l on l.id = r.job_type left join "holdfast_queue" q on q.name = l.queue
+    left join "holdfast_lane" a on a.id = r.lane
 where r.seq = (select known.seq from "holdfast_job" known where known.id = ?);
 
 -- breakerRows

@@ -113,15 +113,15 @@ onSqlite((target) => {
     await hf.schedules.put({ name: "pattern", cron: "* * * * *", job: "tick", input: null });
     await hf.schedules.put({ name: "interval", every: "10m", job: "tick", input: null });
     await worker.stop();
-    const duty = (name: string): Promise<boolean> => operatorOf(hf).store.upkeep.duty(name, 300_000);
-    await Promise.all(["prune", "forget", "minute"].map(duty));
+    const upkeepTask = (name: string): Promise<boolean> =>
+      operatorOf(hf).store.upkeep.takeTask(name, 300_000);
+    await Promise.all(["prune", "forget", "minute"].map(upkeepTask));
     clock.offsetMs = yearMs;
     await notice(hf);
-    expect([await duty("prune"), await duty("forget")], "nothing is deleted for an hour").toEqual([
-      false,
-      false,
-    ]);
-    expect(await duty("minute")).toBe(true);
+    expect([await upkeepTask("prune"), await upkeepTask("forget")], "nothing is deleted for an hour").toEqual(
+      [false, false],
+    );
+    expect(await upkeepTask("minute")).toBe(true);
     const early = await hf.enqueue("early", 1);
     clock.offsetMs = 0;
     await notice(hf);
@@ -129,8 +129,8 @@ onSqlite((target) => {
     expect((await hf.lease({ names: ["early"] })).map(({ id }) => id)).toEqual([early.id]);
     for (const { name, nextAt } of await hf.schedules.list())
       expect(nextAt!.getTime() - Date.now(), name).toBeLessThanOrEqual(10 * minuteMs);
-    const duties = await operatorOf(hf).store.upkeep.duties();
-    for (const { name, nextAt } of duties)
+    const upkeepTasks = await operatorOf(hf).store.upkeep.tasks();
+    for (const { name, nextAt } of upkeepTasks)
       expect(nextAt.getTime() - Date.now(), name).toBeLessThanOrEqual(hourMs);
   });
 
@@ -158,7 +158,7 @@ onSqlite((target) => {
       await fire();
       if (minute === 6) expect(await made("tock")).toBeGreaterThan(before.tocks);
     }
-    const slots = await fresh.query(`select at from ${fresh.table("slot")} where schedule = 'pattern'`);
+    const slots = await fresh.query(`select at from ${fresh.table("occurrence")} where schedule = 'pattern'`);
     expect(before.ticks).toBeGreaterThanOrEqual(11);
     expect([await made("tick"), slots.length]).toEqual([before.ticks + 2, before.ticks + 2]);
   });
@@ -237,7 +237,7 @@ onSqlite((target) => {
         );
       expect(await days("signal", "expires_at")).toEqual([7, 7]);
       expect(await days("unique_key", "expires_at")).toEqual([20, 20]);
-      expect(await days("override", "until_at")).toEqual([2]);
+      expect(await days("temporary_limit", "until_at")).toEqual([2]);
       expect(await days("step", "wake_at", "kind = 'signal'")).toEqual([9]);
       expect((await hf.jobs.get(run.id))!.runAt!.getTime() - Date.now()).toBeGreaterThan(8 * dayMs);
     },

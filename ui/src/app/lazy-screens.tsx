@@ -1,5 +1,5 @@
 // Screens that are seldom the first. Loaded when they first open, so that the first script stays small.
-import type { JobsKind } from "../jobs/job-columns.tsx";
+import type { JobsOfName } from "../jobs/job-columns.tsx";
 import { lazily } from "../kit/lazy-component.tsx";
 
 const loading = () => (
@@ -20,7 +20,7 @@ export const DatabaseScreen = lazily(
   () => import("../screens/database-screen.tsx").then((screen) => screen.DatabaseScreen),
   loading,
 );
-export const JobsScreen = lazily<{ kind: JobsKind }>(
+export const JobsScreen = lazily<{ kind: JobsOfName }>(
   () => import("../screens/jobs-screen.tsx").then((screen) => screen.JobsScreen),
   loading,
 );

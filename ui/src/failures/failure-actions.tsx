@@ -1,5 +1,5 @@
 // Actions on a failure group: retry one job, retry or delete all, resolve, ignore, reopen.
-import type { ErrorGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
+import type { FailureGroup, FilterJson } from "../../../src/dashboard/api/contract.ts";
 import { send } from "../data/api.ts";
 import { may } from "../data/live-stream.ts";
 import { go } from "../data/router.ts";
@@ -8,26 +8,26 @@ import { attempt, toast, type Undo } from "../kit/toasts.tsx";
 import { startBulk } from "../operations/bulk-dialog.tsx";
 
 /** The dead jobs of a group. */
-export function deadOf({ group, name, queues }: ErrorGroup): FilterJson {
+export function deadOf({ group, name, queues }: FailureGroup): FilterJson {
   return {
     state: ["dead"],
     ...(queues.length === 1 ? { queue: queues } : {}),
     name: [name],
-    errorGroup: group,
+    failureGroup: group,
   };
 }
 
-export function isSettled({ state }: ErrorGroup): boolean {
+export function isSettled({ state }: FailureGroup): boolean {
   return state === "resolved" || state === "ignored";
 }
 
 /** Whether the group needs attention: it has dead or retrying jobs, or has regressed. */
-export function wantsAttention({ state, dead, retrying }: ErrorGroup): boolean {
+export function wantsAttention({ state, dead, retrying }: FailureGroup): boolean {
   return state === "regressed" || (state === "open" && dead + retrying > 0);
 }
 
 /** Retries one job and opens the group with its result. */
-export function tryOne(group: ErrorGroup): void {
+export function tryOne(group: FailureGroup): void {
   const { sample, dead } = group;
   if (!may("jobs:retry") || sample === null || dead === 0) return;
   void attempt("Retrying one job", () => send("POST", `/jobs/${sample}/retry`)).then(
@@ -35,12 +35,12 @@ export function tryOne(group: ErrorGroup): void {
   );
 }
 
-export function retryAll(group: ErrorGroup, again: () => void): void {
+export function retryAll(group: FailureGroup, again: () => void): void {
   if (group.dead > 0) startBulk("retry", deadOf(group), again);
 }
 
 /** Retries with changed input: a merged object or a JSON Patch. */
-export function patchAll(group: ErrorGroup, again: () => void): void {
+export function patchAll(group: FailureGroup, again: () => void): void {
   if (group.dead === 0) return;
   let patch: object | null = null;
   openForm({
@@ -78,21 +78,21 @@ export function patchAll(group: ErrorGroup, again: () => void): void {
 }
 
 /** Moves the dead jobs to another queue. */
-export function moveAll(group: ErrorGroup, again: () => void): void {
+export function moveAll(group: FailureGroup, again: () => void): void {
   if (group.dead > 0) startBulk("edit", deadOf(group), again);
 }
 
-export function deleteAll(group: ErrorGroup, again: () => void): void {
+export function deleteAll(group: FailureGroup, again: () => void): void {
   if (group.dead > 0) startBulk("delete", deadOf(group), again);
 }
 
 function mayDecide(): boolean {
-  if (may("errors:triage")) return true;
+  if (may("errors:decide")) return true;
   toast("You do not have permission to triage failures.", "bad");
   return false;
 }
 
-export function resolve(group: ErrorGroup, again: () => void): void {
+export function resolve(group: FailureGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
     title: "Resolve this failure group",
@@ -114,7 +114,7 @@ export function resolve(group: ErrorGroup, again: () => void): void {
   });
 }
 
-export function ignore(group: ErrorGroup, again: () => void): void {
+export function ignore(group: FailureGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
     title: "Ignore this failure group",
@@ -146,13 +146,13 @@ export function ignore(group: ErrorGroup, again: () => void): void {
   });
 }
 
-export function reopen(group: ErrorGroup, again: () => void): void {
+export function reopen(group: FailureGroup, again: () => void): void {
   if (!mayDecide()) return;
   void attempt("Reopened", () => send("POST", `/errors/${group.group}/reopen`), deciding(group)).then(again);
 }
 
 /** Restores the decision that the page shows now. */
-function deciding({ group, state, note, link, untilAt, untilCount }: ErrorGroup): Undo {
+function deciding({ group, state, note, link, untilAt, untilCount }: FailureGroup): Undo {
   const path = `/errors/${group}`;
   if (state === "resolved") return () => send("POST", `${path}/resolve`, { note, link });
   if (state !== "ignored") return () => send("POST", `${path}/reopen`, { note, link });
@@ -165,7 +165,7 @@ function deciding({ group, state, note, link, untilAt, untilCount }: ErrorGroup)
     });
 }
 
-export function note(group: ErrorGroup, again: () => void): void {
+export function note(group: FailureGroup, again: () => void): void {
   if (!mayDecide()) return;
   openForm({
     title: "Note",
@@ -187,7 +187,7 @@ function noteOf(
   return { note: text ?? null, link: link ?? null };
 }
 
-function NoteFields({ group }: { group: ErrorGroup }) {
+function NoteFields({ group }: { group: FailureGroup }) {
   return (
     <>
       <label class="field">
@@ -205,7 +205,7 @@ function NoteFields({ group }: { group: ErrorGroup }) {
 }
 
 /** Keys on a failure group, in the list and on its own screen. */
-export function groupKeys(again: () => void): readonly (readonly [string, (group: ErrorGroup) => void])[] {
+export function groupKeys(again: () => void): readonly (readonly [string, (group: FailureGroup) => void])[] {
   return [
     ["r", (group) => retryAll(group, again)],
     ["#", (group) => deleteAll(group, again)],

@@ -82,7 +82,7 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
                 </span>
               ),
             },
-            { head: "Groups", num: true, class: "muted", cell: ({ causes }) => number(causes) },
+            { head: "Groups", num: true, class: "muted", cell: ({ groups }) => number(groups) },
             { head: "Last", num: true, class: "muted", cell: ({ lastAt }) => <Ago at={lastAt} /> },
           ]}
           foot={({ lines, cut }) =>
@@ -95,7 +95,7 @@ export function FailureBreakdown({ by }: { by: FailuresBy["by"] }) {
 }
 
 const heads: Readonly<Record<FailuresBy["by"], string>> = {
-  kind: "Name",
+  name: "Name",
   queue: "Queue",
   worker: "Worker",
   version: "Version",
@@ -111,7 +111,7 @@ function shownOf(by: FailuresBy["by"], { value, name }: Line): string {
 /** The group's dead jobs. A job's row has no version. */
 function linkOf(by: FailuresBy["by"], { value, name }: Line): string | null {
   switch (by) {
-    case "kind":
+    case "name":
       return value === "" ? null : `/jobs?state=dead&name=${seg(value)}`;
     case "queue":
       return `/jobs?state=dead&queue=${seg(value)}`;

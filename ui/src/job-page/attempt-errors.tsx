@@ -81,8 +81,8 @@ export function AttemptErrors({ job }: { job: JobDetail }) {
       title="Failures"
       note={`${number(newest.length)}, newest first`}
       tools={
-        job.errorGroup !== null && (
-          <a class="link small" href={href(`/errors/${job.errorGroup}`)}>
+        job.failureGroup !== null && (
+          <a class="link small" href={href(`/errors/${job.failureGroup}`)}>
             All with this error
           </a>
         )

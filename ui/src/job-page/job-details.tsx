@@ -1,5 +1,5 @@
 // The body of a job's page: payload, errors, steps, timeline, facts.
-import type { FlowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, InputCheck, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { bytes, duration, instant, number, shortId } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
@@ -17,12 +17,12 @@ import { useQuery } from "../data/live-query.ts";
 
 export function JobDetails({ job }: { job: JobDetail }) {
   // The key changes when the job ends: the last answer before may lack the last steps.
-  const flow = useQuery(
-    `flow ${job.id} ${job.endedAt ?? "live"}`,
-    (signal) => get<FlowHistory>(`/jobs/${job.id}/history`, {}, signal),
+  const workflow = useQuery(
+    `workflow ${job.id} ${job.endedAt ?? "live"}`,
+    (signal) => get<WorkflowHistory>(`/jobs/${job.id}/history`, {}, signal),
     job.endedAt === null ? { topic: `run:${job.id}` } : {},
   );
-  const history = flow.data;
+  const history = workflow.data;
   const firstStepAt = useFirstStepAt(job.id, history);
   return (
     <div class="stack">
@@ -35,18 +35,18 @@ export function JobDetails({ job }: { job: JobDetail }) {
         </div>
         <FactsOf job={job} />
       </div>
-      {history !== null && <RunView job={job} history={history} again={flow.again} />}
+      {history !== null && <RunView job={job} history={history} again={workflow.again} />}
     </div>
   );
 }
 
 /** The start of the run's first step; null: no steps, or not loaded. A long history comes without its first steps. */
-function useFirstStepAt(id: string, history: FlowHistory | null): number | null {
+function useFirstStepAt(id: string, history: WorkflowHistory | null): number | null {
   const cut = history !== null && history.earlier !== null;
   const first = useQuery(`first step ${id} ${cut}`, (signal) =>
     cut
-      ? get<FlowHistory>(`/jobs/${id}/history`, { before: 1, limit: 1 }, signal)
-      : Promise.resolve<FlowHistory | null>(null),
+      ? get<WorkflowHistory>(`/jobs/${id}/history`, { before: 1, limit: 1 }, signal)
+      : Promise.resolve<WorkflowHistory | null>(null),
   );
   return (cut ? first.data : history)?.steps[0]?.startedAt ?? null;
 }
@@ -273,7 +273,7 @@ function FactsOf({ job }: { job: JobDetail }) {
       ],
       [
         "Occurrence",
-        schedule.by === "slot" ? instant(schedule.at) : `${instant(schedule.at)}, by ${schedule.by}`,
+        schedule.by === "occurrence" ? instant(schedule.at) : `${instant(schedule.at)}, by ${schedule.by}`,
       ],
       ...(["previous", "next"] as const).flatMap((which) => {
         const one = schedule[which];

@@ -28,7 +28,7 @@ type Told = Pick<
   | "crashes"
   | "createdAt"
   | "endedAt"
-  | "errorGroup"
+  | "failureGroup"
   | "errors"
   | "runAt"
   | "startedAt"

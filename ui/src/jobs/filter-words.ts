@@ -21,7 +21,7 @@ const behind: {
   workflow: (run) => `of run ${run}`,
   batch: (batch) => `of batch ${batch}`,
   trace: (trace) => `of trace ${trace.slice(0, 8)}`,
-  errorGroup: (group) => `with error ${group.slice(0, 8)}`,
+  failureGroup: (group) => `with error ${group.slice(0, 8)}`,
   search: (text) => `that contain “${text}”`,
   attempt: (value) => wordOf("attempt", value),
   age: (value) => wordOf("age", value),

@@ -9,7 +9,7 @@ import { keptList, previews } from "../data/page-settings.ts";
 import type { Column } from "../kit/table.tsx";
 
 /** The lists with their own column settings. */
-export type JobsKind = "jobs" | "scheduled" | "retries";
+export type JobsOfName = "jobs" | "scheduled" | "retries";
 
 const took = ({ startedAt, endedAt, state }: JobLine) =>
   startedAt !== null && endedAt === null && state === "running" ? (
@@ -147,13 +147,13 @@ const chosen = {
 } as const;
 
 /** In the list of scheduled jobs, the due time replaces the creation time unless both were chosen. */
-function namesOf(kind: JobsKind): readonly string[] {
+function namesOf(kind: JobsOfName): readonly string[] {
   const { value } = chosen[kind];
   if (value.length > 0) return value;
   return usual.map((name) => (kind !== "jobs" && name === "created" ? "due" : name));
 }
 
-export function jobColumns(kind: JobsKind): Column<JobLine>[] {
+export function jobColumns(kind: JobsOfName): Column<JobLine>[] {
   const names = namesOf(kind);
   return [
     job,
@@ -185,13 +185,13 @@ const job: Column<JobLine> = {
   },
 };
 
-export function chooseColumns(kind: JobsKind): void {
+export function chooseColumns(kind: JobsOfName): void {
   showDialog("Columns", (close) => <Chooser kind={kind} close={close} />);
 }
 
 const titles = { jobs: "Jobs", scheduled: "Scheduled", retries: "Retries" } as const;
 
-function Chooser({ kind, close }: { kind: JobsKind; close: () => void }) {
+function Chooser({ kind, close }: { kind: JobsOfName; close: () => void }) {
   const shown = namesOf(kind);
   return (
     <div class="dialog">

@@ -20,7 +20,7 @@ export const CHIPS = [
   "workflow",
   "batch",
   "trace",
-  "errorGroup",
+  "failureGroup",
   "error",
   "attempt",
   "age",
@@ -195,7 +195,7 @@ export function filterJson(asked: Params): FilterJson {
     ...one("workflow"),
     ...one("batch"),
     ...one("trace"),
-    ...one("errorGroup"),
+    ...one("failureGroup"),
     ...one("search"),
     ...one("error"),
     ...one("attempt"),
@@ -264,7 +264,7 @@ function partsOf(verb: "list" | BulkVerb, filter: FilterJson): string[] {
   add("workflow", filter.workflow);
   add("batch", filter.batch);
   add("trace", filter.trace);
-  add("error", filter.errorGroup);
+  add("error", filter.failureGroup);
   add("search", filter.search);
   add("since", filter.since === undefined ? undefined : new Date(filter.since).toISOString());
   add("until", filter.until === undefined ? undefined : new Date(filter.until).toISOString());

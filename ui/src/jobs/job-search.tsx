@@ -3,7 +3,7 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type {
-  ErrorGroups,
+  FailureGroups,
   JobFacets,
   JobList,
   JobMatches,
@@ -232,7 +232,7 @@ async function learn(of: string, asked: Params, known: Record<string, Known[stri
       const { workers } = await get<{ workers: WorkerLine[] }>("/workers");
       known["worker"] = [...new Set(workers.map(({ name }) => name))].map((value) => ({ value }));
     } else if (of === "error") {
-      const { groups } = await get<ErrorGroups>("/errors");
+      const { groups } = await get<FailureGroups>("/errors");
       known["error"] = groups.map(({ group, message, name }) => ({ value: group, hint: message ?? name }));
     } else if (of === "workflow") {
       const { runs } = await get<RunList>("/runs", { limit: 50 });

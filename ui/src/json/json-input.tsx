@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import type { ErrorBody, KindDetail } from "../../../src/dashboard/api/contract.ts";
+import type { ErrorBody, DefinitionDetail } from "../../../src/dashboard/api/contract.ts";
 import { ApiFailure } from "../data/api.ts";
 import { Icon } from "../kit/icons.tsx";
 import { InputForm } from "./input-form.tsx";
@@ -118,7 +118,7 @@ export function JsonInput({
   undone,
 }: {
   draft: Draft;
-  of: Pick<KindDetail, "name" | "checked" | "schema"> | null;
+  of: Pick<DefinitionDetail, "name" | "checked" | "schema"> | null;
   /** The name of the value: "input", "data". */
   what: string;
   /** The rejected action while a part is redacted: "enqueued", "sent". */

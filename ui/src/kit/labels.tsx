@@ -48,8 +48,8 @@ export function State({ state }: { state: string }) {
 }
 
 /** Shows "retrying" and "paused", which the states scheduled and waiting do not tell. */
-export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "errorGroup" | "paused"> }) {
-  const retrying = job.errorGroup !== null && (job.state === "scheduled" || job.state === "ready");
+export function JobStateOf({ job }: { job: Pick<JobLine, "state" | "failureGroup" | "paused"> }) {
+  const retrying = job.failureGroup !== null && (job.state === "scheduled" || job.state === "ready");
   return <State state={job.paused ? "paused" : retrying ? "retrying" : job.state} />;
 }
 

@@ -1,5 +1,5 @@
 // Temporary limits, with their end and the values they revert to.
-import type { OverrideLine } from "../../../src/dashboard/api/contract.ts";
+import type { TemporaryLimitLine } from "../../../src/dashboard/api/contract.ts";
 import { get, seg, send } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
 import { Do } from "../kit/actions.tsx";
@@ -13,16 +13,16 @@ import { temporaryLimitChanges, refreshingLimits } from "./temporary-limit.tsx";
 export function TemporaryLimitsPanel() {
   const query = useQuery(
     `overrides ${temporaryLimitChanges.value}`,
-    (signal) => get<{ overrides: OverrideLine[] }>("/overrides", {}, signal),
-    { topic: "overrides" },
+    (signal) => get<{ temporaryLimits: TemporaryLimitLine[] }>("/temporary-limits", {}, signal),
+    { topic: "temporary-limits" },
   );
-  if (query.data === null || query.data.overrides.length === 0) return null;
+  if (query.data === null || query.data.temporaryLimits.length === 0) return null;
   return (
     <Panel title="Temporary limits" note="revert by themselves">
       <Listing
         query={query}
-        rows={({ overrides }) => overrides}
-        rowKey={({ kind, name, lane }: OverrideLine) => `${kind} ${name} ${lane ?? ""}`}
+        rows={({ temporaryLimits }) => temporaryLimits}
+        rowKey={({ kind, name, lane }: TemporaryLimitLine) => `${kind} ${name} ${lane ?? ""}`}
         empty={{ icon: "check", title: "", text: null }}
         columns={[
           {
@@ -41,13 +41,16 @@ export function TemporaryLimitsPanel() {
             cell: ({ back }) => (back === null ? "not there" : backInWords(back)),
           },
           { head: "Ends", num: true, class: "nowrap", cell: ({ untilAt }) => <Ago at={untilAt} /> },
-          actionsColumn(({ kind, name, lane }: OverrideLine) => (
+          actionsColumn(({ kind, name, lane }: TemporaryLimitLine) => (
             <Do
               verb="End now"
               on={lane ?? name}
               needs={kind === "queue" ? "queues:set" : "limits:set"}
               run={() =>
-                send("DELETE", `/overrides/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`)
+                send(
+                  "DELETE",
+                  `/temporary-limits/${kind}/${seg(name)}${lane === null ? "" : `/${seg(lane)}`}`,
+                )
               }
               done="Previous limit restored"
               then={refreshingLimits(query.again)}
@@ -74,7 +77,7 @@ function shownLimit(key: string, value: unknown, back: Readonly<Record<string, u
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-const kindWords: Readonly<Record<OverrideLine["kind"], string>> = {
+const kindWords: Readonly<Record<TemporaryLimitLine["kind"], string>> = {
   queue: "queue",
   lane: "lane",
   budget: "budget",

@@ -1,7 +1,7 @@
 // The job name, with suggestions.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { JobFacets, KindList } from "../../../src/dashboard/api/contract.ts";
+import type { JobFacets, DefinitionList } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { count } from "../kit/format.ts";
 
@@ -111,11 +111,11 @@ export function NameField({ start, chosen }: { start: string; chosen: Signal<str
 async function kinds(): Promise<readonly Known[]> {
   const [facets, list] = await Promise.all([
     get<JobFacets>("/jobs/facets").catch(() => null),
-    get<KindList>("/kinds").catch(() => null),
+    get<DefinitionList>("/definitions").catch(() => null),
   ]);
   const known = new Map<string, Known>();
   for (const one of facets?.names ?? []) known.set(one.value, { name: one.value, hint: count(one) });
-  for (const { name } of list?.kinds ?? [])
+  for (const { name } of list?.names ?? [])
     if (!known.has(name)) known.set(name, { name, hint: "no job yet" });
   return [...known.values()];
 }

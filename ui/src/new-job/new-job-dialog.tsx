@@ -1,7 +1,7 @@
 // The dialog for a new job: name, input (json-input.tsx) and options. The input stays text on its way to the server.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
+import type { DefinitionDetail } from "../../../src/dashboard/api/contract.ts";
 import { Field, Fields } from "../kit/forms.tsx";
 import { call, get, seg } from "../data/api.ts";
 import type { Start } from "./lazy-new-job.tsx";
@@ -23,7 +23,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
   const name = useSignal(start.name ?? "");
   const given = useRef(maskedInput(start.input ?? "{}", start.masked ?? [])).current;
   const draft = useDraft(given.text, given.marks);
-  const kind = useSignal<KindDetail | null>(null);
+  const kind = useSignal<DefinitionDetail | null>(null);
   const recent = useSignal<readonly RecentInput[]>([]);
 
   useEffect(() => {
@@ -41,7 +41,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
   });
 
   const computed = (what: "unique" | "lane"): string =>
-    kind.value?.[what] === true ? (kind.value.here ? "from the input" : "needed for this kind") : "none";
+    kind.value?.[what] === true ? (kind.value.here ? "from the input" : "needed for this name") : "none";
   return (
     <form ref={form} method="dialog" noValidate onSubmit={onSubmit}>
       <header>
@@ -97,7 +97,7 @@ function NewJob({ start, close }: { start: Start; close: () => void }) {
 async function learn(
   name: string,
   ended: AbortSignal,
-  kind: Signal<KindDetail | null>,
+  kind: Signal<DefinitionDetail | null>,
   recent: Signal<readonly RecentInput[]>,
 ): Promise<void> {
   if (name === "") return;
@@ -110,7 +110,7 @@ async function learn(
     }
   };
   await Promise.all([
-    ask(kind, get<KindDetail>(`/kinds/${seg(name)}`, {}, ended)),
+    ask(kind, get<DefinitionDetail>(`/definitions/${seg(name)}`, {}, ended)),
     may("view:payload") && ask(recent, recentInputs(name, get, ended)),
   ]);
 }

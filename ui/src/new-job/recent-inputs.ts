@@ -3,7 +3,7 @@ import type { JobDetail, JobLine, JobList } from "../../../src/dashboard/api/con
 
 export type RecentInput = Pick<
   JobDetail,
-  "id" | "state" | "paused" | "errorGroup" | "createdAt" | "input" | "inputBytes" | "masked"
+  "id" | "state" | "paused" | "failureGroup" | "createdAt" | "input" | "inputBytes" | "masked"
 >;
 
 const looked = 20;

@@ -4,7 +4,7 @@ import type {
   JobCount,
   Overview,
   Series,
-  SlowKinds,
+  SlowNames,
 } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { plural, within } from "../text/quantities.ts";
@@ -119,19 +119,19 @@ function percent(share: number): string {
 
 export function SlowPanel() {
   const query = useQuery(`slowest ${Math.floor(liveNow.value / minuteMs)}`, (signal) =>
-    get<SlowKinds>("/slowest", {}, signal),
+    get<SlowNames>("/slowest", {}, signal),
   );
   return (
     <Panel title="Slowest jobs" note="p95 of attempts, last 24 h">
       <Loaded query={query}>
-        {({ kinds }) =>
-          kinds.length === 0 ? (
+        {({ names }) =>
+          names.length === 0 ? (
             <Empty icon="clock" title="No data yet">
               <p>Workers report once a minute. Data appears after the first job.</p>
             </Empty>
           ) : (
             <Table
-              rows={kinds}
+              rows={names}
               rowKey={({ name }) => name}
               columns={[
                 {

@@ -158,12 +158,12 @@ export interface SettingLine {
   readonly back: { readonly untilAt: number; readonly value: string } | null;
 }
 
-export function settingLines({ settings: known, override }: QueueDetail): SettingLine[] {
+export function settingLines({ settings: known, temporaryLimit }: QueueDetail): SettingLine[] {
   return settings.map(({ name, label, unset, by, shown }) => {
     const value = shown(known);
     const key = name === "done" || name === "dead" ? "retention" : name;
-    const back = override?.back ?? {};
-    const passing = override !== null && (override.back === null || Object.hasOwn(back, key));
+    const back = temporaryLimit?.back ?? {};
+    const passing = temporaryLimit !== null && (temporaryLimit.back === null || Object.hasOwn(back, key));
     const before = passing ? shown({ ...NO_SETTINGS, ...(back as Partial<Settings>) }) : null;
     return {
       name,
@@ -172,8 +172,8 @@ export function settingLines({ settings: known, override }: QueueDetail): Settin
       by: value === null ? by : "set",
       // Without an earlier row, unset values do not change when the limit ends.
       back:
-        passing && before !== value && override !== null
-          ? { untilAt: override.untilAt, value: before ?? unset }
+        passing && before !== value && temporaryLimit !== null
+          ? { untilAt: temporaryLimit.untilAt, value: before ?? unset }
           : null,
     };
   });

@@ -36,8 +36,8 @@ export function Backfill({
         const made = await send<BackfillAnswer>("POST", path, found.value.range);
         toast(
           made.more
-            ? `${plural(made.slots.length, "job")} created. There are more: repeat the backfill.`
-            : `${plural(made.slots.length, "job")} created`,
+            ? `${plural(made.occurrences.length, "job")} created. There are more: repeat the backfill.`
+            : `${plural(made.occurrences.length, "job")} created`,
           "good",
         );
         close();
@@ -48,7 +48,7 @@ export function Backfill({
     }
     busy.value = false;
   };
-  const n = found.value?.slots.length ?? 0;
+  const n = found.value?.occurrences.length ?? 0;
   return (
     <form
       ref={form}
@@ -103,7 +103,7 @@ export function Backfill({
                     : plural(n, "occurrence")}
             </h3>
             <ol class="samples">
-              {found.value.slots.slice(0, 100).map(({ at }) => (
+              {found.value.occurrences.slice(0, 100).map(({ at }) => (
                 <li key={at}>
                   <span class="nowrap">{instant(at)}</span>
                   <span class="muted spread">

@@ -16,7 +16,7 @@ const narrowest = 9;
 const rowHeight = 84;
 
 const madeBy: Readonly<Record<ScheduleRunLine["by"], string>> = {
-  slot: "slot",
+  occurrence: "occurrence",
   backfill: "backfill",
   hand: "by hand",
 };
@@ -153,7 +153,7 @@ function Bar({ run, ms, top, on }: { run: ScheduleRunLine; ms: number | null; to
 /** The sign above a bar: its state unless done, else its origin unless its occurrence. */
 function signOf({ state, by }: ScheduleRunLine): IconName | null {
   if (state !== null && state !== "done") return stateIcon(state);
-  return by === "slot" ? null : madeIcons[by];
+  return by === "occurrence" ? null : madeIcons[by];
 }
 
 /** The signs that occur. */
@@ -207,7 +207,7 @@ const columns: readonly Column<ScheduleRunLine>[] = [
 
 function wordsOfRun({ at, by, state, attempt, lateMs, ranMs }: ScheduleRunLine): string {
   const parts = [
-    by === "slot" ? "" : by === "hand" ? "by hand" : "backfilled",
+    by === "occurrence" ? "" : by === "hand" ? "by hand" : "backfilled",
     state === null ? "no longer stored" : state,
   ];
   if (lateMs !== null) parts.push(`started ${duration(lateMs)} after its occurrence`);

@@ -6,7 +6,7 @@ import { go } from "../data/router.ts";
 import { type Action, type Actions, doing } from "../kit/actions.tsx";
 import { InfoDialog, showDialog } from "../kit/dialogs.tsx";
 import { Backfill } from "./backfill-dialog.tsx";
-import { editSchedule, NextSlots } from "./schedule-form.tsx";
+import { editSchedule, NextOccurrences } from "./schedule-form.tsx";
 
 export function useSchedules(): Query<{ schedules: ScheduleLine[] }> {
   return useQuery("schedules", (signal) => get("/schedules", {}, signal), { topic: "schedules" });
@@ -83,7 +83,7 @@ export function nextRuns(schedule: ScheduleLine): Action {
       showDialog(`Next runs of ${name}`, (close) => (
         <InfoDialog title={`Next runs of ${name}`} close={close}>
           <p class="muted small">Time zone: {schedule.timezone ?? "UTC"}</p>
-          <NextSlots name={name} />
+          <NextOccurrences name={name} />
         </InfoDialog>
       )),
   };

@@ -9,7 +9,7 @@ import { Ago } from "../kit/labels.tsx";
 import { Loaded } from "../kit/panels.tsx";
 
 /** The next occurrences in the schedule's time zone. */
-function Slots({ runs }: Pick<TimingPreview, "runs">) {
+function Occurrences({ runs }: Pick<TimingPreview, "runs">) {
   return (
     <ol class="samples">
       {runs.map(({ at, local, offset, note }) => (
@@ -112,7 +112,7 @@ function Ahead(timing: { readonly cron?: string; readonly every?: string; readon
       {told.error === null ? (
         <>
           <b>{told.words}</b>
-          <Slots runs={told.runs} />
+          <Occurrences runs={told.runs} />
         </>
       ) : (
         <span class="bad-text">{told.error}</span>
@@ -143,12 +143,12 @@ function everyText({ everyMs }: ScheduleLine): string {
 export const overlapWords = {
   allow: "allowed",
   skip: "the occurrence is skipped",
-  queue: "the slot waits",
+  queue: "the occurrence waits",
 } as const;
 
-export function NextSlots({ name }: { name: string }) {
+export function NextOccurrences({ name }: { name: string }) {
   const query = useQuery(`preview ${name}`, (signal) =>
     get<Pick<TimingPreview, "runs">>(`/schedules/${seg(name)}/preview`, { n: 20 }, signal),
   );
-  return <Loaded query={query}>{({ runs }) => <Slots runs={runs} />}</Loaded>;
+  return <Loaded query={query}>{({ runs }) => <Occurrences runs={runs} />}</Loaded>;
 }

@@ -1,6 +1,6 @@
 // One failure group: counts over time, queues, decision, and retrying one job before all.
 import { useLayoutEffect } from "preact/hooks";
-import type { ErrorGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
+import type { FailureGroupDetail, JobList } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { ApiFailure, get } from "../data/api.ts";
 import { Bars } from "../charts/bars.tsx";
@@ -35,7 +35,7 @@ import { IgnoredUntil } from "../failures/ignored-until.tsx";
 const HOUR = 3_600_000;
 
 export function FailureScreen({ group: id }: { group: string }) {
-  const query = useQuery(`error ${id}`, (signal) => get<ErrorGroupDetail>(`/errors/${id}`, {}, signal), {
+  const query = useQuery(`error ${id}`, (signal) => get<FailureGroupDetail>(`/errors/${id}`, {}, signal), {
     topic: `error:${id}`,
   });
   if (query.data === null && query.error instanceof ApiFailure && query.error.status === 404)
@@ -49,10 +49,10 @@ export function FailureScreen({ group: id }: { group: string }) {
         </Empty>
       </section>
     );
-  return <Loaded query={query}>{(group) => <Cause group={group} again={query.again} />}</Loaded>;
+  return <Loaded query={query}>{(group) => <KnownGroup group={group} again={query.again} />}</Loaded>;
 }
 
-function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void }) {
+function KnownGroup({ group, again }: { group: FailureGroupDetail; again: () => void }) {
   // Before the paint, so that keys work as soon as the screen is visible.
   useLayoutEffect(() => {
     const offs = groupKeys(again).map(([key, run]) => onKey(key, () => run(group)));
@@ -86,14 +86,14 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
         </div>
         <span class="spring" />
         <div class="row">
-          <Act large verb="Note" on="" needs="errors:triage" press={() => note(group, again)} />
+          <Act large verb="Note" on="" needs="errors:decide" press={() => note(group, again)} />
           {!isSettled(group) && (
-            <Act large verb="Ignore" on="" needs="errors:triage" press={() => ignore(group, again)} />
+            <Act large verb="Ignore" on="" needs="errors:decide" press={() => ignore(group, again)} />
           )}
           {group.state === "open" || group.state === "regressed" ? (
-            <Act large verb="Resolve" on="" needs="errors:triage" press={() => resolve(group, again)} />
+            <Act large verb="Resolve" on="" needs="errors:decide" press={() => resolve(group, again)} />
           ) : (
-            <Act large verb="Reopen" on="" needs="errors:triage" press={() => reopen(group, again)} />
+            <Act large verb="Reopen" on="" needs="errors:decide" press={() => reopen(group, again)} />
           )}
         </div>
       </div>
@@ -103,14 +103,14 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
           name="Dead"
           value={number(group.dead)}
           note="jobs without attempts left"
-          to={href(`/jobs?state=dead&errorGroup=${group.group}`)}
+          to={href(`/jobs?state=dead&failureGroup=${group.group}`)}
           bad={group.dead > 0}
         />
         <Tile
           name="Retrying"
           value={number(group.retrying)}
           note="wait for their next attempt"
-          to={href(`/retries?errorGroup=${group.group}`)}
+          to={href(`/retries?failureGroup=${group.group}`)}
         />
         <Tile name="Failures, 1 h" value={number(group.lastHour)} note="attempts" />
         <Tile name="24 h" value={number(group.lastDay)} note="attempts" />
@@ -186,7 +186,7 @@ function Cause({ group, again }: { group: ErrorGroupDetail; again: () => void })
 }
 
 /** The decision, its author and its note. */
-function Decided({ group }: { group: ErrorGroupDetail }) {
+function Decided({ group }: { group: FailureGroupDetail }) {
   const { state, decidedAt, decidedBy, note: text, link } = group;
   const decided = (
     <>
@@ -225,7 +225,7 @@ function TrialRun({
   tried,
   again,
 }: {
-  group: ErrorGroupDetail;
+  group: FailureGroupDetail;
   tried: string | null;
   again: () => void;
 }) {
@@ -253,7 +253,7 @@ function TrialRun({
   return <Tried group={group} id={tried} again={again} />;
 }
 
-function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; again: () => void }) {
+function Tried({ group, id, again }: { group: FailureGroupDetail; id: string; again: () => void }) {
   const query = useJob(id);
   return (
     <Panel
@@ -272,7 +272,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
         {(job) => {
           const good = job.state === "done";
           // A retried job has no error until it fails again, and then waits for its next attempt.
-          const over = good || job.state === "dead" || job.state === "cancelled" || job.errorGroup !== null;
+          const over = good || job.state === "dead" || job.state === "cancelled" || job.failureGroup !== null;
           return (
             <div class="content stack tight">
               <div class="row" role="status">
@@ -308,7 +308,7 @@ function Tried({ group, id, again }: { group: ErrorGroupDetail; id: string; agai
 }
 
 /** The newest jobs of the group. */
-function Examples({ group }: { group: ErrorGroupDetail }) {
+function Examples({ group }: { group: FailureGroupDetail }) {
   const asked = { ...deadOf(group), state: ["dead", "scheduled", "ready"], queue: null, limit: 8 };
   const query = useQuery(`examples ${group.group}`, (signal) => get<JobList>("/jobs", asked, signal), {
     sign: `error:${group.group}`,
@@ -318,7 +318,7 @@ function Examples({ group }: { group: ErrorGroupDetail }) {
       title="Jobs"
       note="newest of this group"
       tools={
-        <a class="link small" href={href(`/jobs?errorGroup=${group.group}`)}>
+        <a class="link small" href={href(`/jobs?failureGroup=${group.group}`)}>
           All
         </a>
       }
@@ -365,7 +365,7 @@ function AllOfThem({
   again,
   primary = false,
 }: {
-  group: ErrorGroupDetail;
+  group: FailureGroupDetail;
   again: () => void;
   primary?: boolean;
 }) {

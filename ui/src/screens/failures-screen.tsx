@@ -1,7 +1,7 @@
 // Failure groups: one row each, with decisions, those that need attention first.
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
-import type { ErrorGroup, ErrorGroups } from "../../../src/dashboard/api/contract.ts";
+import type { FailureGroup, FailureGroups } from "../../../src/dashboard/api/contract.ts";
 import { Bars } from "../charts/bars.tsx";
 import { get } from "../data/api.ts";
 import { useQuery } from "../data/live-query.ts";
@@ -25,7 +25,7 @@ import { Empty, Head, Loaded } from "../kit/panels.tsx";
 import { onKey } from "../kit/shortcuts.ts";
 import { arrange, type Column, menuColumn, Table } from "../kit/table.tsx";
 
-const tabs: readonly { name: string; state: string | null; holds: (group: ErrorGroup) => boolean }[] = [
+const tabs: readonly { name: string; state: string | null; holds: (group: FailureGroup) => boolean }[] = [
   { name: "Open", state: null, holds: wantsAttention },
   { name: "Ignored", state: "ignored", holds: ({ state }) => state === "ignored" },
   { name: "Resolved", state: "resolved", holds: ({ state }) => state === "resolved" },
@@ -35,7 +35,7 @@ const tabs: readonly { name: string; state: string | null; holds: (group: ErrorG
 /** Groupings; null: by failure group. */
 const sides = [
   [null, "Group"],
-  ["kind", "Name"],
+  ["name", "Name"],
   ["queue", "Queue"],
   ["worker", "Worker"],
   ["version", "Version"],
@@ -67,13 +67,15 @@ export function FailuresScreen() {
           ))}
         </nav>
       </Head>
-      {side[0] === null ? <ByCause /> : <FailureBreakdown key={side[0]} by={side[0]} />}
+      {side[0] === null ? <ByGroup /> : <FailureBreakdown key={side[0]} by={side[0]} />}
     </>
   );
 }
 
-function ByCause() {
-  const query = useQuery("errors", (signal) => get<ErrorGroups>("/errors", {}, signal), { topic: "errors" });
+function ByGroup() {
+  const query = useQuery("errors", (signal) => get<FailureGroups>("/errors", {}, signal), {
+    topic: "errors",
+  });
   const chosen = tabs.find(({ state }) => state === params.value.get("state")) ?? tabs[0]!;
   return (
     <>
@@ -118,7 +120,7 @@ function List({
   tab,
   again,
 }: {
-  groups: readonly ErrorGroup[];
+  groups: readonly FailureGroup[];
   tab: string | null;
   again: () => void;
 }) {
@@ -133,7 +135,7 @@ function List({
     current.value = groups[next]?.group ?? null;
     body.current?.querySelectorAll<HTMLAnchorElement>("a.main-link")[next]?.focus();
   };
-  const on = (run: (group: ErrorGroup) => void) => () => {
+  const on = (run: (group: FailureGroup) => void) => () => {
     const group = groups[at];
     if (group !== undefined) run(group);
   };
@@ -192,7 +194,7 @@ function Nothing({ tab }: { tab: string | null }) {
 }
 
 /** Shown only for regressed groups in a list of open ones. */
-function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] {
+function columnsOf(tab: string | null, again: () => void): Column<FailureGroup>[] {
   const open = tab === null;
   return [
     {
@@ -275,7 +277,7 @@ function columnsOf(tab: string | null, again: () => void): Column<ErrorGroup>[] 
   ];
 }
 
-const stateColumn: Column<ErrorGroup> = {
+const stateColumn: Column<FailureGroup> = {
   head: "State",
   by: ({ state }) => state,
   from: "medium",
@@ -287,7 +289,7 @@ const stateColumn: Column<ErrorGroup> = {
   ),
 };
 
-function actionsOf(group: ErrorGroup, again: () => void): Actions {
+function actionsOf(group: FailureGroup, again: () => void): Actions {
   return [
     group.dead > 0 && {
       verb: "Retry one",
@@ -302,11 +304,11 @@ function actionsOf(group: ErrorGroup, again: () => void): Actions {
       press: () => retryAll(group, again),
     },
     isSettled(group)
-      ? { verb: "Reopen", needs: "errors:triage", icon: "dead", press: () => reopen(group, again) }
-      : { verb: "Resolve", needs: "errors:triage", icon: "check", press: () => resolve(group, again) },
+      ? { verb: "Reopen", needs: "errors:decide", icon: "dead", press: () => reopen(group, again) }
+      : { verb: "Resolve", needs: "errors:decide", icon: "check", press: () => resolve(group, again) },
     !isSettled(group) && {
       verb: "Ignore",
-      needs: "errors:triage",
+      needs: "errors:decide",
       icon: "moon",
       press: () => ignore(group, again),
     },

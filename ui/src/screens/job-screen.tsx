@@ -68,7 +68,7 @@ export function JobScreen({ id }: { id: string }) {
   return <Loaded query={query}>{(job) => <Inspector job={job} again={query.again} />}</Loaded>;
 }
 
-const isPaused = ({ paused, wish }: JobDetail): boolean => paused || wish === "pause";
+const isPaused = ({ paused, request }: JobDetail): boolean => paused || request === "pause";
 
 const can: Readonly<Record<BulkAction, (job: JobDetail) => boolean>> = {
   retry: ({ state }) => state === "dead" || state === "cancelled" || state === "done",
@@ -211,9 +211,9 @@ function Inspector({ job, again }: { job: JobDetail; again: () => void }) {
           <LongText of={atPageTime(job.why.text)} />
         </span>
       </div>
-      {job.wish !== null && (
+      {job.request !== null && (
         <div class="banner info" role="status">
-          {job.wish === "pause"
+          {job.request === "pause"
             ? "Pause requested: it pauses before its next step."
             : "Cancel requested: the handler has not stopped yet."}
         </div>

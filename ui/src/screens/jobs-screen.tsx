@@ -17,7 +17,7 @@ import { enqueueDialog } from "../new-job/lazy-new-job.tsx";
 import { instantText, inWords } from "../jobs/filter-words.ts";
 import { count, countBeside, number, plural, windowText } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
-import { chooseColumns, jobColumns, type JobsKind } from "../jobs/job-columns.tsx";
+import { chooseColumns, jobColumns, type JobsOfName } from "../jobs/job-columns.tsx";
 import { exportDialog } from "../jobs/job-export.tsx";
 import { Facets } from "../jobs/job-facets.tsx";
 import { CHIPS, chipText, commandOf, filterJson, filterOf, type ListFilter } from "../jobs/job-filter.ts";
@@ -39,7 +39,7 @@ import { SavedViews } from "../jobs/saved-views.tsx";
 const states: readonly JobState[] = ["running", "ready", "scheduled", "waiting", "dead", "cancelled", "done"];
 
 const kinds: Readonly<
-  Record<JobsKind, { title: string; note: string; fixed: Params; empty: string; hint: string }>
+  Record<JobsOfName, { title: string; note: string; fixed: Params; empty: string; hint: string }>
 > = {
   jobs: {
     title: "Jobs",
@@ -64,7 +64,7 @@ const kinds: Readonly<
   },
 };
 
-export function JobsScreen({ kind }: { kind: JobsKind }) {
+export function JobsScreen({ kind }: { kind: JobsOfName }) {
   const { title, note, fixed } = kinds[kind];
   const given = params.value.toString();
   const filter = useMemo(() => filterOf(new URLSearchParams(given)), [given]);
@@ -142,7 +142,7 @@ export function JobsScreen({ kind }: { kind: JobsKind }) {
  * Newest first works for every filter. Next due first is the claim's order, for scheduled jobs by queue and name
  * only. `choice`: both are offered.
  */
-function orderOf(kind: JobsKind, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
+function orderOf(kind: JobsOfName, { state, ...filter }: ListFilter): { due: boolean; choice: boolean } {
   const scheduled = kind === "scheduled" || (kind === "jobs" && state === "scheduled");
   const choice = scheduled && Object.keys(filter).every((name) => name === "queue" || name === "name");
   const wanted = params.value.get("order") ?? (kind === "scheduled" ? "due" : "newest");
@@ -249,7 +249,7 @@ function List({
   all,
   filtered,
 }: {
-  kind: JobsKind;
+  kind: JobsOfName;
   asked: Params;
   order: FixedOrder;
   all: CappedCount | null;
@@ -482,7 +482,7 @@ function Nothing({
   cut,
   filtered,
 }: {
-  kind: JobsKind;
+  kind: JobsOfName;
   asked: Params;
   cut: boolean;
   filtered: boolean;

@@ -1,7 +1,7 @@
 // The overview: one verdict, then the figures behind it.
 import { useMemo } from "preact/hooks";
 import type {
-  ErrorGroups,
+  FailureGroups,
   Overview as OverviewJson,
   QueueLine,
   StuckList,
@@ -118,7 +118,7 @@ function Tiles({ now }: { now: OverviewJson }) {
           now.slots === 0
             ? "no slots"
             : // Workers claim ahead of their slots.
-              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "slot")}`
+              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "occurrence")}`
         }
       />
       <Tile
@@ -299,7 +299,7 @@ function QueuePanel({ now }: { now: OverviewJson }) {
 }
 
 function FailurePanel() {
-  const query = useQuery("overview-errors", (signal) => get<ErrorGroups>("/errors", {}, signal), {
+  const query = useQuery("overview-errors", (signal) => get<FailureGroups>("/errors", {}, signal), {
     topic: "errors",
   });
   return (

@@ -74,8 +74,8 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           value={number(queue.running)}
           note={
             queue.concurrency === null
-              ? `of ${plural(queue.slots, "slot")}`
-              : `of ${number(queue.concurrency)} at once, ${plural(queue.slots, "slot")}`
+              ? `of ${plural(queue.slots, "occurrence")}`
+              : `of ${number(queue.concurrency)} at once, ${plural(queue.slots, "occurrence")}`
           }
         />
         <Tile
@@ -98,12 +98,12 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
       <div class="grid aside">
         <div class="stack">
           <Panel title="Jobs by name">
-            {queue.kinds.length === 0 ? (
+            {queue.names.length === 0 ? (
               <Empty icon="jobs" title="No live jobs">
                 <p>Names are listed while they have live jobs.</p>
               </Empty>
             ) : (
-              <Table rows={queue.kinds} rowKey={({ name }) => name} columns={kindColumns(queue.name)} />
+              <Table rows={queue.names} rowKey={({ name }) => name} columns={nameColumns(queue.name)} />
             )}
           </Panel>
           {queue.lanes.length > 0 && (
@@ -361,7 +361,7 @@ function stateOf(queue: QueueDetail): { value: string; note: string } {
   return { value: "Open", note: "jobs may be claimed" };
 }
 
-function kindColumns(queue: string): Column<QueueDetail["kinds"][number]>[] {
+function nameColumns(queue: string): Column<QueueDetail["names"][number]>[] {
   return [
     {
       head: "Name",

@@ -11,7 +11,7 @@ import { go, href } from "../data/router.ts";
 import { RunChart } from "../schedules/run-chart.tsx";
 import { useQuery } from "../data/live-query.ts";
 import { actionsOf, useSchedules } from "../schedules/schedule-actions.tsx";
-import { NextSlots, overlapWords } from "../schedules/schedule-form.tsx";
+import { NextOccurrences, overlapWords } from "../schedules/schedule-form.tsx";
 
 export function ScheduleScreen({ name }: { name: string }) {
   const query = useSchedules();
@@ -75,7 +75,7 @@ function Detail({ schedule, again }: { schedule: ScheduleLine; again: () => void
             </Empty>
           ) : (
             <div class="inset">
-              <NextSlots name={name} />
+              <NextOccurrences name={name} />
             </div>
           )}
         </Panel>

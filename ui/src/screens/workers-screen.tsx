@@ -21,8 +21,8 @@ const HostCharts = lazily(
 );
 
 /** Upkeep tasks by their work; the server's names are internal. */
-const dutyWords: Readonly<Record<string, string>> = {
-  bury: "Take over jobs of dead workers, revert expired temporary limits",
+const upkeepTaskWords: Readonly<Record<string, string>> = {
+  recovery: "Take over jobs of dead workers, revert expired temporary limits",
   forget: "Aggregate and delete old metrics",
   minute: "Report queues without workers, measure the database",
   prune: "Delete jobs after their retention",
@@ -67,15 +67,15 @@ export function WorkersScreen() {
         <Lost lost={query.data.lost} alone={query.data.workers.length === 0} />
       )}
       <HostCharts />
-      {query.data !== null && query.data.duties.length > 0 && (
+      {query.data !== null && query.data.upkeepTasks.length > 0 && (
         <Panel title="Upkeep tasks" note="each run by one worker at a time; there is no leader">
           <Table
-            rows={query.data.duties}
+            rows={query.data.upkeepTasks}
             rowKey={({ name }) => name}
             columns={[
               {
                 head: "Upkeep task",
-                cell: ({ name }) => dutyWords[name] ?? name,
+                cell: ({ name }) => upkeepTaskWords[name] ?? name,
               },
               {
                 head: "Last done by",
@@ -277,7 +277,7 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
       class: "slim",
       style: { maxWidth: "300px" },
       cell: (worker) => {
-        const { name, host, pid, duties, failed } = worker;
+        const { name, host, pid, upkeepTasks, failed } = worker;
         return (
           <>
             <button
@@ -288,9 +288,12 @@ function columnsOf(again: () => void): Column<WorkerLine>[] {
             >
               {name}
             </button>{" "}
-            {duties.length > 0 && (
-              <span class="tag" title={duties.map((duty) => dutyWords[duty] ?? duty).join("; ")}>
-                <Icon name="star" size={11} /> {plural(duties.length, "upkeep task")}
+            {upkeepTasks.length > 0 && (
+              <span
+                class="tag"
+                title={upkeepTasks.map((upkeepTask) => upkeepTaskWords[upkeepTask] ?? upkeepTask).join("; ")}
+              >
+                <Icon name="star" size={11} /> {plural(upkeepTasks.length, "upkeep task")}
               </span>
             )}
             {failed > 0 && (

@@ -1,6 +1,6 @@
 // Workflow runs: jobs with steps, their current step and progress.
 import { useSignal } from "@preact/signals";
-import type { KindList, RunList } from "../../../src/dashboard/api/contract.ts";
+import type { DefinitionList, RunList } from "../../../src/dashboard/api/contract.ts";
 import { get, seg } from "../data/api.ts";
 import { duration, instant, number, shortId } from "../kit/format.ts";
 import { Ago, JobLink, JobStateOf } from "../kit/labels.tsx";
@@ -164,8 +164,8 @@ export function WorkflowsScreen() {
 
 /** Names of jobs; some have no steps. */
 function Names({ name, change }: { name: string | null; change: () => void }) {
-  const { data } = useQuery("kinds", (signal) => get<KindList>("/kinds", {}, signal));
-  const known = data?.kinds.map((kind) => kind.name) ?? [];
+  const { data } = useQuery("definitions", (signal) => get<DefinitionList>("/definitions", {}, signal));
+  const known = data?.names.map((kind) => kind.name) ?? [];
   const names = name === null || known.includes(name) ? known : [name, ...known];
   return (
     <select

@@ -1,7 +1,7 @@
 // Called runs inside another run's graph: the open ones, and their graphs, reloaded while they are live.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import type { Graph } from "./graph-picture.ts";
 import { toast } from "../kit/toasts.tsx";
@@ -57,8 +57,8 @@ function OneRun({
   const ended = useSignal(false);
   // The graph is complete, whatever page of steps is requested.
   const history = useQuery(
-    `flow inside ${job}`,
-    (signal) => get<FlowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),
+    `workflow inside ${job}`,
+    (signal) => get<WorkflowHistory>(`/jobs/${job}/history`, { limit: 1 }, signal),
     ended.value ? {} : { sign: `run:${job}` },
   );
   const graph = history.data?.graph;

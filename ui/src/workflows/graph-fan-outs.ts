@@ -1,13 +1,13 @@
 // Fan-outs: at least five similar nodes side by side with the same neighbours. Pure.
 import { stemOf } from "../../../src/workflows/alike-steps.ts";
 import { layersOf, type LayoutEdge, neighboursOf } from "./graph-layout.ts";
-import type { FlowNode } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowNode } from "../../../src/dashboard/api/contract.ts";
 
 export interface Fan {
   /** Stable while the run continues. */
   readonly key: string;
   readonly label: string;
-  readonly members: readonly FlowNode[];
+  readonly members: readonly WorkflowNode[];
 }
 
 const fewestInFan = 5;
@@ -15,7 +15,7 @@ const fewestInFan = 5;
 const rounds = 8;
 
 /** The first node is the run itself and belongs to no fan-out. */
-export function fansOf(nodes: readonly FlowNode[], edges: readonly LayoutEdge[]): Fan[] {
+export function fansOf(nodes: readonly WorkflowNode[], edges: readonly LayoutEdge[]): Fan[] {
   if (nodes.length <= fewestInFan) return [];
   const { out, into } = neighboursOf(nodes, edges);
   const layers = layersOf(out, into);
@@ -40,13 +40,13 @@ export function fansOf(nodes: readonly FlowNode[], edges: readonly LayoutEdge[])
       used.set(family, times + 1);
       return {
         key: times === 0 ? family : `${family} ${times}`,
-        label: nameOf(nodes[first] as FlowNode),
-        members: members.map((member) => nodes[member] as FlowNode),
+        label: nameOf(nodes[first] as WorkflowNode),
+        members: members.map((member) => nodes[member] as WorkflowNode),
       };
     });
 }
 
-function nameOf({ kind, label }: FlowNode): string {
+function nameOf({ kind, label }: WorkflowNode): string {
   if (kind === "job") return label;
   const stem = stemOf(label, kind);
   return stem.replace(/(?<![\s#:._/-])[\s#:._/-]+$/, "") || stem;
@@ -81,7 +81,9 @@ function numbered(names: readonly string[]): { of: number[]; count: number } {
 }
 
 /** Members per state, most urgent first. */
-export function countsOf(members: readonly FlowNode[]): { readonly state: string; readonly count: number }[] {
+export function countsOf(
+  members: readonly WorkflowNode[],
+): { readonly state: string; readonly count: number }[] {
   const counts = new Map<string, number>();
   for (const node of members) counts.set(stateOf(node), (counts.get(stateOf(node)) ?? 0) + 1);
   const rank = (state: string): number => (attention.indexOf(state) + attention.length) % attention.length;
@@ -91,12 +93,12 @@ export function countsOf(members: readonly FlowNode[]): { readonly state: string
 }
 
 /** The most urgent state of the members. */
-export function worstOf(members: readonly FlowNode[]): string {
+export function worstOf(members: readonly WorkflowNode[]): string {
   return countsOf(members)[0]?.state ?? "gone";
 }
 
 const attention = ["dead", "failed", "running", "waiting", "ready", "scheduled", "cancelled", "done", "gone"];
 
-export function stateOf({ state }: FlowNode): string {
+export function stateOf({ state }: WorkflowNode): string {
   return state ?? "gone";
 }

@@ -1,11 +1,11 @@
 // A run's graph as it is drawn: closed fan-outs as one node, open ones and called runs in frames, nested. The contents
 // of a frame are placed first, then the frame as one large node. Long graphs wrap into lines. Pure. Not here: layers
 // (graph-layout.ts), fan-outs (graph-fan-outs.ts).
-import type { FlowHistory, FlowNode } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, WorkflowNode } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, layout, type LayoutOptions, NODE, TURN } from "./graph-layout.ts";
 import { type Fan, fansOf } from "./graph-fan-outs.ts";
 
-export type Graph = FlowHistory["graph"];
+export type Graph = WorkflowHistory["graph"];
 
 /** Ids are paths: `run/step`. */
 export interface Box {
@@ -16,7 +16,7 @@ export interface Box {
   readonly height: number;
 }
 export interface DrawnNode extends Box {
-  readonly node: FlowNode;
+  readonly node: WorkflowNode;
 }
 /** `open`: the box is a frame with a head above its members. */
 export interface DrawnFan extends Box {
@@ -31,7 +31,7 @@ export interface DrawnEdge {
 /** A searchable node, with the fan-outs that must be open to show it. */
 export interface Leaf {
   readonly id: string;
-  readonly node: FlowNode;
+  readonly node: WorkflowNode;
   readonly fans: readonly string[];
 }
 export interface Picture {
@@ -124,7 +124,7 @@ function drawRun({ nodes, edges }: Graph, way: Way, path: string, own: string | 
   return assembled(parts, [...between.values()], way.direction, { room: way.room });
 }
 
-function drawNode(node: FlowNode, id: string, way: Way | null, fans: readonly string[]): Part {
+function drawNode(node: WorkflowNode, id: string, way: Way | null, fans: readonly string[]): Part {
   const inner = way?.opened.runs.get(id);
   if (way === null || inner === undefined)
     return {

@@ -2,7 +2,7 @@
 // run. A minimap shows the visible part of a large graph. The table of steps has the same content.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
-import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory } from "../../../src/dashboard/api/contract.ts";
 import { type Direction, NODE, TURN } from "./graph-layout.ts";
 import { GraphSearch } from "./graph-search.tsx";
 import { Minimap } from "./graph-minimap.tsx";
@@ -25,7 +25,7 @@ export function GraphView({
   chosen,
   openStep,
 }: {
-  graph: FlowHistory["graph"];
+  graph: WorkflowHistory["graph"];
   /** The sequence number of the chosen step, shared with the other views. */
   chosen: Signal<number | null>;
   openStep: (seq: number) => void;

@@ -1,7 +1,7 @@
 // A run's history as JSON lines, newest first, in pages.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowHistory } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { count, number } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
@@ -25,11 +25,11 @@ export function RunHistory({ id, live }: { id: string; live: boolean }) {
   }, [id]);
   const query = useQuery(
     `lines ${id}`,
-    (signal) => get<FlowHistory>(`/jobs/${id}/history`, { limit: perPage }, signal),
+    (signal) => get<WorkflowHistory>(`/jobs/${id}/history`, { limit: perPage }, signal),
     live ? { sign: `run:${id}` } : {},
   );
   const more = async (before: number): Promise<void> => {
-    const page = await get<FlowHistory>(`/jobs/${id}/history`, { before, limit: perPage });
+    const page = await get<WorkflowHistory>(`/jobs/${id}/history`, { before, limit: perPage });
     const had = older.value === null ? [] : older.value.lines;
     older.value = {
       of: id,

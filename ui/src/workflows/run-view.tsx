@@ -1,7 +1,7 @@
 // A run: graph, waterfall and table of steps with a shared selection, its signals and its related jobs.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, WorkflowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { call, get } from "../data/api.ts";
 import { download } from "../data/download.ts";
 import { count, duration, number, plural, shortId } from "../kit/format.ts";
@@ -34,15 +34,15 @@ export function RunView({
   again,
 }: {
   job: JobDetail;
-  history: FlowHistory;
+  history: WorkflowHistory;
   again: () => void;
 }) {
   /** Earlier pages: from `earlier` to the oldest step of the newest page at that time. */
-  const older = useSignal<{ steps: readonly FlowStep[]; earlier: number | null } | null>(null);
+  const older = useSignal<{ steps: readonly WorkflowStep[]; earlier: number | null } | null>(null);
   const run: RunSteps = {
     job,
-    steps: useSignal<readonly FlowStep[]>([]),
-    signals: useSignal<FlowHistory["signals"]>([]),
+    steps: useSignal<readonly WorkflowStep[]>([]),
+    signals: useSignal<WorkflowHistory["signals"]>([]),
     chosen: useSignal<number | null>(null),
     again,
   };
@@ -62,7 +62,7 @@ export function RunView({
   const drawn = history.graph.nodes.length > 1;
   if (history.steps.length === 0 && history.children.length === 0 && !drawn) return null;
   const loadEarlier = async (): Promise<void> => {
-    const page = await get<FlowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
+    const page = await get<WorkflowHistory>(`/jobs/${job.id}/history`, { before: earlier, limit: 1_000 });
     older.value = { steps: [...page.steps, ...steps], earlier: page.earlier };
   };
   const all = count({ count: history.stepCount, more: history.stepCountMore });
@@ -141,7 +141,7 @@ function Steps({
   load,
 }: {
   run: RunSteps;
-  steps: readonly FlowStep[];
+  steps: readonly WorkflowStep[];
   note: string;
   earlier: number | null;
   load: () => Promise<void>;
@@ -203,7 +203,7 @@ function Steps({
 /** The server returns 1,000; the job list has all jobs of this run. */
 const mostRelated = 1_000;
 
-function Related({ job, related }: { job: JobDetail; related: FlowHistory["children"] }) {
+function Related({ job, related }: { job: JobDetail; related: WorkflowHistory["children"] }) {
   const shown = useSignal(rowsAtOnce);
   const cut = related.length >= mostRelated;
   const made = related.some(({ relation }) => relation !== "after");
@@ -252,7 +252,7 @@ async function downloadRun(id: string): Promise<void> {
 
 const value = { class: "mono clip", style: { maxWidth: "260px" } } as const;
 
-const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
+const stepColumns = (run: RunSteps): Column<WorkflowStep>[] => [
   {
     head: "Step",
     cell: ({ seq, name, kind }) => (
@@ -287,7 +287,7 @@ const stepColumns = (run: RunSteps): Column<FlowStep>[] => [
   },
 ];
 
-function signalColumns(kind: string, again: () => void): Column<FlowHistory["signals"][number]>[] {
+function signalColumns(kind: string, again: () => void): Column<WorkflowHistory["signals"][number]>[] {
   return [
     {
       head: "Signal",
@@ -314,7 +314,7 @@ function signalColumns(kind: string, again: () => void): Column<FlowHistory["sig
   ];
 }
 
-const childColumns: Column<FlowHistory["children"][number]>[] = [
+const childColumns: Column<WorkflowHistory["children"][number]>[] = [
   {
     head: "Job",
     cell: ({ id, name, error, hidden }) => (

@@ -1,7 +1,7 @@
 // Sends a signal that a run waits for: a form if the job declares its schema, else JSON.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { KindDetail } from "../../../src/dashboard/api/contract.ts";
+import type { DefinitionDetail } from "../../../src/dashboard/api/contract.ts";
 import { Act } from "../kit/actions.tsx";
 import { call, get, seg } from "../data/api.ts";
 import { compact } from "../json/json-text.ts";
@@ -21,7 +21,7 @@ export function SendSignal(signal: Sent) {
     const title = `Send ${signal.name}`;
     showDialog(title, (close) => <SignalForm {...signal} title={title} close={close} />, "new-job");
   };
-  return <Act verb="Send" on={signal.name} needs="flows:signal" press={press} />;
+  return <Act verb="Send" on={signal.name} needs="workflows:signal" press={press} />;
 }
 
 function SignalForm({
@@ -33,11 +33,11 @@ function SignalForm({
   close,
 }: Sent & { title: string; close: () => void }) {
   const draft = useDraft("");
-  const declared = useSignal<KindDetail["signals"][number] | null>(null);
+  const declared = useSignal<DefinitionDetail["signals"][number] | null>(null);
 
   useEffect(() => {
     const ended = new AbortController();
-    void get<KindDetail>(`/kinds/${seg(kind)}`, {}, ended.signal).then(
+    void get<DefinitionDetail>(`/definitions/${seg(kind)}`, {}, ended.signal).then(
       ({ signals }) => {
         const found = signals.find((one) => one.name === name) ?? null;
         // A form needs an object.

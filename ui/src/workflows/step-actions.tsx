@@ -1,11 +1,11 @@
 // Actions on a step: end a sleep, or rerun the workflow from here as a new job.
-import type { FlowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { Do } from "../kit/actions.tsx";
 import { send } from "../data/api.ts";
 import { go } from "../data/router.ts";
 import { actionsColumn, type Column } from "../kit/table.tsx";
 
-type Step = FlowHistory["steps"][number];
+type Step = WorkflowHistory["steps"][number];
 
 export function StepActions({
   job,
@@ -37,7 +37,7 @@ export function StepActions({
           }}
         />
       )}
-      {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
+      {ended && ["step", "sleep", "signal", "call"].includes(name) && (
         <Do
           verb="Rerun from here"
           on={name}

@@ -1,7 +1,7 @@
 // A step in a drawer: state, tries, result, actions. Drawn from the loaded steps, so it updates while the run continues;
 // a missing step is requested.
 import type { Signal } from "@preact/signals";
-import type { FlowHistory, FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowHistory, WorkflowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 import { get } from "../data/api.ts";
 import { duration, instant, number, plural, shortId } from "../kit/format.ts";
 import { JsonView } from "../json/json-view.tsx";
@@ -17,8 +17,8 @@ import { useQuery } from "../data/live-query.ts";
 /** The loaded steps and the chosen one, shared by all views. */
 export interface RunSteps {
   readonly job: JobDetail;
-  readonly steps: Signal<readonly FlowStep[]>;
-  readonly signals: Signal<FlowHistory["signals"]>;
+  readonly steps: Signal<readonly WorkflowStep[]>;
+  readonly signals: Signal<WorkflowHistory["signals"]>;
   readonly chosen: Signal<number | null>;
   readonly again: () => void;
 }
@@ -56,7 +56,7 @@ function StepDrawer({ run, seq, close }: { run: RunSteps; seq: number; close: ()
 /** The graph may contain steps that are not loaded. */
 function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
   const query = useQuery(`step ${run.job.id} ${seq}`, (signal) =>
-    get<FlowHistory>(`/jobs/${run.job.id}/history`, { before: seq + 1, limit: 1 }, signal),
+    get<WorkflowHistory>(`/jobs/${run.job.id}/history`, { before: seq + 1, limit: 1 }, signal),
   );
   return (
     <Loaded query={query}>
@@ -77,7 +77,7 @@ function Fetched({ run, seq, close }: { run: RunSteps; seq: number; close: () =>
 function Neighbours({ run, seq, close }: { run: RunSteps; seq: number; close: () => void }) {
   const steps = run.steps.value;
   const at = steps.findIndex((step) => step.seq === seq);
-  const turn = (words: string, to: FlowStep | undefined) => (
+  const turn = (words: string, to: WorkflowStep | undefined) => (
     <button
       type="button"
       class="button small"
@@ -100,11 +100,11 @@ function Neighbours({ run, seq, close }: { run: RunSteps; seq: number; close: ()
   );
 }
 
-function Content({ run, step, close }: { run: RunSteps; step: FlowStep; close: () => void }) {
+function Content({ run, step, close }: { run: RunSteps; step: WorkflowStep; close: () => void }) {
   const { job } = run;
   const signal = run.signals.value.find((one) => one.step === step.name && one.state === "waiting");
   const facts: [string, preact.ComponentChildren][] = [
-    ["Kind", step.kind],
+    ["Name", step.kind],
     ["Number", number(step.seq + 1)],
     ["Started", instant(step.startedAt)],
     ["Ended", instant(step.endedAt)],
@@ -162,7 +162,7 @@ function TimeLeft({ until }: { until: number }) {
 }
 
 /** For earlier tries the store keeps instants, not errors. */
-function Tries({ step }: { step: FlowStep }) {
+function Tries({ step }: { step: WorkflowStep }) {
   const { triedAt, tries, state, error } = step;
   if (triedAt.length <= 1) return null;
   const first = tries - triedAt.length + 1;

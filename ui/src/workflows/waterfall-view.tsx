@@ -3,7 +3,7 @@
 // keys move through lines and time, + and − zoom, 0 shows all, Enter opens a step.
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { FlowStep } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowStep } from "../../../src/dashboard/api/contract.ts";
 import { duration, number } from "../kit/format.ts";
 import { Icon } from "../kit/icons.tsx";
 import { now } from "../data/page-clock.ts";
@@ -39,7 +39,7 @@ export function Waterfall({
   chosen: choice,
   open,
 }: {
-  steps: readonly FlowStep[];
+  steps: readonly WorkflowStep[];
   endedAt: number | null;
   /** The sequence number of the chosen step, shared with the other views. */
   chosen: Signal<number | null>;
@@ -267,7 +267,7 @@ function Line({
   return (
     <div
       id={`track-${index}`}
-      class={`line ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
+      class={`job type ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
       role="option"
       aria-selected={chosen}
       aria-setsize={count}

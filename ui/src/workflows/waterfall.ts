@@ -1,6 +1,6 @@
 // Bands on a time axis, for a job's life and for each step of a run. Pure: the time is passed in. Instants come from
 // several clocks: a band that would end before it begins becomes a point and says so.
-import type { FlowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
+import type { WorkflowStep, JobDetail } from "../../../src/dashboard/api/contract.ts";
 
 export type BandKind =
   | "run"
@@ -116,11 +116,11 @@ export function lifeOf(
 
 /** One line of the waterfall. */
 export interface Track extends Bands {
-  readonly step: FlowStep;
+  readonly step: WorkflowStep;
 }
 
 /** `now`: the current time, or the end of an ended job. */
-export function tracksOf(steps: readonly FlowStep[], now: number): Track[] {
+export function tracksOf(steps: readonly WorkflowStep[], now: number): Track[] {
   return steps.map((step) => {
     const track = new Builder();
     bandsOf(step, now, track);
@@ -128,7 +128,7 @@ export function tracksOf(steps: readonly FlowStep[], now: number): Track[] {
   });
 }
 
-function bandsOf(step: FlowStep, now: number, track: Builder): void {
+function bandsOf(step: WorkflowStep, now: number, track: Builder): void {
   const { startedAt, endedAt, until } = step;
   const over = endedAt !== null || step.state === "cancelled";
   const end = endedAt ?? Math.max(now, startedAt);
@@ -152,7 +152,7 @@ function bandsOf(step: FlowStep, now: number, track: Builder): void {
   }
 }
 
-function triesInto(step: FlowStep, now: number, track: Builder): void {
+function triesInto(step: WorkflowStep, now: number, track: Builder): void {
   const tries = step.triedAt;
   if (tries.length === 0) {
     const end = step.endedAt ?? Math.max(now, step.startedAt);

@@ -32,7 +32,7 @@ export function batchStatements(t: Tables, NOW: string) {
         (select k.id, true from ${t.batch} k where k.then_job = :id::uuid order by k.id desc limit :limit::int)
       ) x cross join lateral (select * from ${t.batch} k where k.id = x.batch offset 0) b
       order by b.id desc, x.then limit :limit::int`,
-    forgetBatches: `
+    deleteBatches: `
       delete from ${t.batch} where id = any(array(
         select b.id from ${t.batch} b where b.id < :before::uuid and not exists (select 1 from ${t.member} m where m.batch = b.id)
         order by b.id limit :limit::int

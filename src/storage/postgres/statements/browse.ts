@@ -20,11 +20,11 @@ interface Shared {
 }
 
 export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, endedAnd, levels }: Shared) {
-  const lineAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
-  const linesIn = `from ${t.line} l
-          where ${lineAsked}`;
+  const jobTypeAsked = `(:queues::text[] is null or l.queue = any(:queues::text[])) and (:names::text[] is null or l.name = any(:names::text[]))`;
+  const jobTypesIn = `from ${t.job_type} l
+          where ${jobTypeAsked}`;
   const among = (row: string) =>
-    `((:queues::text[] is null and :names::text[] is null) or ${row}.line in (select l.id ${linesIn}))`;
+    `((:queues::text[] is null and :names::text[] is null) or ${row}.job_type in (select l.id ${jobTypesIn}))`;
   // Postgres reads no JSON that has these in a string (NUL, and halves of a surrogate pair), anywhere in it.
   const noText = `\\\\u(0000|[dD][89a-fA-F])`;
   // Each `offset 0` keeps its look one for each row: without it, a table that was never analyzed is read whole into a hash
@@ -39,13 +39,13 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
           : ""
       }
       found as (
-        select w.id, w.state, w.line from walked w
+        select w.id, w.state, w.job_type from walked w
         where ${conditions(given, {
           from: "w.id >= :from::uuid",
           states: "w.state = any(:states::text[])",
-          "queues names": `w.line in (select l.id from ${t.line} l where ${linesOf(given)})`,
-          group: "w.error_group = :group::text",
-          retrying: "w.error_group is not null",
+          "queues names": `w.job_type in (select l.id from ${t.job_type} l where ${jobTypesOf(given)})`,
+          group: "w.failure_group = :group::text",
+          retrying: "w.failure_group is not null",
           attemptMin: "w.attempt >= :attemptMin::bigint",
           attemptMax: "w.attempt <= :attemptMax::bigint",
           endedMin: "w.ended_at >= :endedMin::bigint",
@@ -59,7 +59,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
             select 1 from ${t.job} j where j.id = w.id and ${ofJob(given, table)} offset 0)`,
         })}
       )`;
-  const linesOf = (given: Given) =>
+  const jobTypesOf = (given: Given) =>
     conditions(given, { queues: "l.queue = any(:queues::text[])", names: "l.name = any(:names::text[])" });
   const ofJob = (given: Given, table: string) =>
     conditions(given, {
@@ -86,7 +86,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
       select null, ${bottom(given)}, (select count(*) from walked)`;
   const tally = (taken: Taken, table: string) => (given: Given) =>
     `${walk(given, taken(given), table)}
-      select f.state, f.line, count(*) as n, null::uuid as bottom from found f group by f.state, f.line
+      select f.state, f.job_type, count(*) as n, null::uuid as bottom from found f group by f.state, f.job_type
       union all select null, null, (select count(*) from walked), ${bottom(given)}`;
   // One bound, not two: on a table that was never analyzed Postgres expects 1 row in 200 between two bounds, and would
   // fetch and sort the whole table (121,300 rows read; this way 1,000). The lower one is checked afterwards.
@@ -96,8 +96,8 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
   };
   const range = (row: string) => `${row}.id < least(:cursor::uuid, :before::uuid)`;
   const newest = (row: string) => `order by ${row}.id desc limit :scan::int`;
-  const columns = `r.id, r.line, ${state} as state, r.error_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
-  const endedColumns = `h.id, h.line, h.state, h.error_group, h.attempt, h.session, h.started_at, h.ended_at`;
+  const columns = `r.id, r.job_type, ${state} as state, r.failure_group, r.attempt, r.session, r.started_at, null::bigint as ended_at`;
+  const endedColumns = `h.id, h.job_type, h.state, h.failure_group, h.attempt, h.session, h.started_at, h.ended_at`;
   const takenLive = (given: Given) =>
     `select ${columns} from ${t.ready} r where ${bounded(given, "r")} ${newest("r")}`;
   // Behind a fence, so that it stays a lookup for each claimed job: as a join it may become a scan of ready.
@@ -105,17 +105,17 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
         cross join lateral (select * from ${t.ready} k where k.id = o.id and k.token = c.token offset 0) r`;
   const takenHeld = (given: Given) => `
         select ${columns} from ${held} where ${bounded(given, "r")} ${newest("r")}`;
-  const takenTroubled = (given: Given) =>
-    `select ${columns} from ${t.ready} r where r.error_group is not null and ${bounded(given, "r")} ${newest("r")}`;
+  const takenFailed = (given: Given) =>
+    `select ${columns} from ${t.ready} r where r.failure_group is not null and ${bounded(given, "r")} ${newest("r")}`;
   const takenEnded = (given: Given) =>
     `select ${endedColumns} from ${t.history} h where ${bounded(given, "h")} ${newest("h")}`;
-  const takenUnhappy = (given: Given) =>
+  const takenNotDone = (given: Given) =>
     `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${bounded(given, "h")} ${newest("h")}`;
   // What a run called or enqueued, by the index of parents, and the jobs of a batch; each is looked up where it is, behind a fence as above.
   const takenFrom = (some: Taken) => (given: Given) =>
     `
-        select c.id, coalesce(r.line, h.line) as line, case when r.id is null then h.state else ${state} end as state,
-          coalesce(r.error_group, h.error_group) as error_group, coalesce(r.attempt, h.attempt) as attempt, coalesce(r.session, h.session) as session,
+        select c.id, coalesce(r.job_type, h.job_type) as job_type, case when r.id is null then h.state else ${state} end as state,
+          coalesce(r.failure_group, h.failure_group) as failure_group, coalesce(r.attempt, h.attempt) as attempt, coalesce(r.session, h.session) as session,
           coalesce(r.started_at, h.started_at) as started_at, h.ended_at
         from (select p.id from ${some(given)} and ${bounded(given, "p")} ${newest("p")}) c
         left join lateral (select * from ${t.ready} k where k.id = c.id offset 0) r on true
@@ -138,7 +138,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
   const waits = `r.run_at >= ${WAITING_AT}`;
   // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
   const until = `${later} and r.waits in ('signal', 'jobs')`;
-  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
+  const ofLevel = `${t.ready} r where r.job_type = lv.job_type and r.rank = lv.rank`;
   const count = (where: string, most = "lv.most") =>
     `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
   /** The hundredth entry behind the first few; none: there are fewer. */
@@ -147,45 +147,45 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
   /** What there is behind that entry. */
   const rest = (where: string, name: string, most: string) =>
     `case when lv.${name}_id is null or ${most} <= 0 then 0 else ${count(`${where} and (r.run_at, r.id) > (lv.${name}_at, lv.${name}_id)`, most)} end`;
-  const caused = (row: string) =>
-    `${row}.error_group is not null and (:group::text is null or ${row}.error_group = :group::text) and ${among(row)}`;
+  const inGroup = (row: string) =>
+    `${row}.failure_group is not null and (:group::text is null or ${row}.failure_group = :group::text) and ${among(row)}`;
   /** As text: Postgres 14 has no greatest uuid. By bytes: by the rules of a language it took twice as long. */
   const highest = (id: string) => `max(${id}::text collate "C")`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
-        queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
+        queue, name, worker_id, failure_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
-    `${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
+    `${row}.failure_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
   const detailed = { live: liveAnd(more("r")), ended: endedAnd(more("h")) };
 
   return {
     browseLive: browse(takenLive, t.ready),
     browseHeld: browse(takenHeld, t.ready),
-    browseTroubled: browse(takenTroubled, t.ready),
+    browseFailed: browse(takenFailed, t.ready),
     browseEnded: browse(takenEnded, t.history),
-    browseUnhappy: browse(takenUnhappy, t.history),
+    browseNotDone: browse(takenNotDone, t.history),
     browseChildren: browse(takenChildren, either),
     browseNamed: browse(takenNamed, either),
     browseMembers: browse(takenMembers, either),
     tallyLive: tally(takenLive, t.ready),
     tallyHeld: tally(takenHeld, t.ready),
-    tallyTroubled: tally(takenTroubled, t.ready),
+    tallyFailed: tally(takenFailed, t.ready),
     tallyEnded: tally(takenEnded, t.history),
-    tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyNotDone: tally(takenNotDone, t.history),
     tallyChildren: tally(takenChildren, either),
     tallyMembers: tally(takenMembers, either),
-    // The comparison takes line and rank along: with `line = … and rank = …` Postgres expects a row or two on a table that was
+    // The comparison takes job type and rank along: with `job type = … and rank = …` Postgres expects a row or two on a table that was
     // never analyzed, and fetches and sorts the whole level (20,304 rows read; this way 50). Other levels are left out afterwards.
-    lineUp: `
-      with recursive scope as (select l.id as line ${linesIn}),${levels}
+    jobsInOrder: `
+      with recursive scope as (select l.id as job_type ${jobTypesIn}),${levels}
       select h.id, h.run_at, h.waits from level_of lv cross join lateral (
-        select r.id, r.run_at, r.rank, r.line, r.waits from ${t.ready} r
+        select r.id, r.run_at, r.rank, r.job_type, r.waits from ${t.ready} r
         where case when r.token is null then true end
-          and (r.line, r.rank, r.run_at, r.id) > (lv.line, lv.rank, greatest(:fromAt::bigint, ${NOW}),
-            case when :fromAt::bigint > ${NOW} then :fromPlace::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
-        order by r.line, r.rank, r.run_at, r.id limit :limit::int
-      ) h where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.run_at < ${WAITING_AT}
+          and (r.job_type, r.rank, r.run_at, r.id) > (lv.job_type, lv.rank, greatest(:fromAt::bigint, ${NOW}),
+            case when :fromAt::bigint > ${NOW} then :fromRowKey::uuid else 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid end)
+        order by r.job_type, r.rank, r.run_at, r.id limit :limit::int
+      ) h where lv.rank is not null and h.job_type = lv.job_type and h.rank = lv.rank and h.run_at < ${WAITING_AT}
       order by h.run_at, h.id limit :limit::int`,
     // Through the index of ids, which is all that they read. Each has one bound, as the walks do (see `range`).
     idsFrom: `
@@ -223,33 +223,33 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
     // Every level is counted to a hundred of each state; what has more shares the budget, and is counted on from the hundredth
     // entry. A level's last entry says what there is none of. What waits until a time is among what is due later, and
     // is taken off; where there is more of it than is counted, how much is left is not known.
-    // A line is counted from its :begins on (limits/queue-counts.ts): a condition on the index, so that entries before it cost no look at a row.
-    // Lines and levels pass through arrays, of which Postgres expects ten: of a recursion it expects a hundred times as many as
+    // A job type is counted from its :begins on (limits/queue-counts.ts): a condition on the index, so that entries before it cost no look at a row.
+    // Job types and levels pass through arrays, of which Postgres expects ten: of a recursion it expects a hundred times as many as
     // there are, and a server that compiles costly plans would take longer to compile this one than to run it.
-    tallyLines: `
+    tallyJobTypes: `
       with recursive clock (now) as materialized (select ${NOW}),
-      line_of (line, from_at) as materialized (
-        select l.id, coalesce(b.at, ${BEFORE_ALL}) from ${t.line} l
+      job_type_of (job_type, from_at) as materialized (
+        select l.id, coalesce(b.at, ${BEFORE_ALL}) from ${t.job_type} l
         left join unnest(:begins.queue::text[], :begins.name::text[], :begins.at::bigint[]) as b (queue, name, at) on b.queue = l.queue and b.name = l.name
-        where ${lineAsked}
+        where ${jobTypeAsked}
       ),
-      level_of (line, from_at, rank, last) as (
-        select s.*, e.* from unnest(array(select line from line_of), array(select from_at from line_of)) as s (line, from_at) cross join lateral (
-          select r.rank, r.run_at from ${t.ready} r where r.line = s.line and r.run_at >= s.from_at order by r.rank desc, r.run_at desc limit 1) e
+      level_of (job_type, from_at, rank, last) as (
+        select s.*, e.* from unnest(array(select job_type from job_type_of), array(select from_at from job_type_of)) as s (job_type, from_at) cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.job_type = s.job_type and r.run_at >= s.from_at order by r.rank desc, r.run_at desc limit 1) e
         union all
-        select l.line, l.from_at, e.* from level_of l cross join lateral (
-          select r.rank, r.run_at from ${t.ready} r where r.line = l.line and r.rank < l.rank and r.run_at >= l.from_at order by r.rank desc, r.run_at desc limit 1) e
+        select l.job_type, l.from_at, e.* from level_of l cross join lateral (
+          select r.rank, r.run_at from ${t.ready} r where r.job_type = l.job_type and r.rank < l.rank and r.run_at >= l.from_at order by r.rank desc, r.run_at desc limit 1) e
       ),
       busy as materialized (
-        select r.line, count(*) as n from ${held} join line_of s on s.line = r.line where r.run_at >= s.from_at group by r.line
+        select r.job_type, count(*) as n from ${held} join job_type_of s on s.job_type = r.job_type where r.run_at >= s.from_at group by r.job_type
       ),
       waiters (found) as materialized (select exists (select 1 from ${t.ready} r where r.waits in ('signal', 'jobs') and r.run_at < ${WAITING_AT})),
       level as materialized (
         select lv.*, coalesce(b.n, 0) as busy,
           case when lv.last > ${now} and (select found from waiters) then ${count(until, "100")} else 0 end as timed
-        from unnest(array(select line from level_of), array(select from_at from level_of), array(select rank from level_of), array(select last from level_of))
-          as lv (line, from_at, rank, last)
-        left join busy b on b.line = lv.line
+        from unnest(array(select job_type from level_of), array(select from_at from level_of), array(select rank from level_of), array(select last from level_of))
+          as lv (job_type, from_at, rank, last)
+        left join busy b on b.job_type = lv.job_type
       ),
       probed as materialized (
         select lv.*, d.run_at as due_at, d.id as due_id, e.run_at as later_at, e.id as later_id, w.run_at as waits_at, w.id as waits_id
@@ -273,12 +273,12 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
         from (select s.*, (select n from cap) as most from small s) lv
       ),
       counted as materialized (
-        select lv.line, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
+        select lv.job_type, lv.rank, lv.most, lv.most + lv.busy as most_due, lv.until,
           lv.ready + ${rest(due, "due", "lv.most - 100")} as ready,
           lv.later + ${rest(later, "later", "lv.most + lv.until - 100 - lv.timed")} as later,
           lv.waiting + ${rest(waits, "waits", "lv.most - 100")} as waiting,
           case when lv.ready > 0 then (
-            select r.run_at from ${t.ready} r where r.line = lv.line and r.rank = lv.rank and r.token is null and ${due}
+            select r.run_at from ${t.ready} r where r.job_type = lv.job_type and r.rank = lv.rank and r.token is null and ${due}
             order by r.run_at, r.id limit 1) end as oldest
         from large lv
       ),
@@ -291,40 +291,40 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
         from counted lv
       ),
       summed as (
-        select line, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting + until) as waiting,
+        select job_type, sum(ready) as ready, sum(case when until < most then later - until else 0 end) as scheduled, sum(waiting + until) as waiting,
           min(oldest) as oldest, min(next) as next, bool_or(ready >= most_due) as more_ready, bool_or(waiting >= most or until >= most) as more_waiting,
           bool_or(later >= most + until or (until >= most and later > until)) as more_scheduled
-        from nexts group by line
+        from nexts group by job_type
       )
       select l.queue, l.name, ${now} as now, coalesce(sum(greatest(0, c.ready - coalesce(b.n, 0)::numeric)), 0) as ready,
         coalesce(sum(c.scheduled), 0) as scheduled, coalesce(sum(c.waiting), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next,
         coalesce(bool_or(c.more_ready), false)::int as more_ready, coalesce(bool_or(c.more_scheduled), false)::int as more_scheduled,
         coalesce(bool_or(c.more_waiting), false)::int as more_waiting
-      from ${t.line} l left join summed c on c.line = l.id left join busy b on b.line = l.id
-      where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
+      from ${t.job_type} l left join summed c on c.job_type = l.id left join busy b on b.job_type = l.id
+      where ${jobTypeAsked} group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, c.session, ${NOW} as now, count(*) as running, min(r.started_at) as longest
-      from ${held} join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
-    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
+      from ${held} join ${t.job_type} l on l.id = r.job_type group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    jobTypeNames: `select distinct queue, name from ${t.job_type} order by queue, name`,
     // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
     // however many lanes there are. Those found are counted on the index of lanes, with what runs, which is taken off.
-    // The comparisons take line and rank along, as in lineUp.
+    // The comparisons take job type and rank along, as in jobsInOrder.
     topLanes: `
-      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      with recursive scope as materialized (select l.id as job_type from ${t.job_type} l where l.queue = :queue and l.laned),${levels},
       piece (n) as materialized (select greatest(10, :scan::int / 2 / greatest(1, count(*))) from level_of lv where lv.rank is not null),
       top as materialized (
         select h.lane from level_of lv cross join lateral (
           select * from (
-            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
-            where (r.line, r.rank, r.run_at, r.id) >= (lv.line, lv.rank, 0::bigint, '00000000-0000-0000-0000-000000000000'::uuid)
-            order by r.line, r.rank, r.run_at, r.id limit (select n from piece)) longest
+            select r.lane, r.job_type, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.job_type, r.rank, r.run_at, r.id) >= (lv.job_type, lv.rank, 0::bigint, '00000000-0000-0000-0000-000000000000'::uuid)
+            order by r.job_type, r.rank, r.run_at, r.id limit (select n from piece)) longest
           union all
           select * from (
-            select r.lane, r.line, r.rank, r.run_at, r.token from ${t.ready} r
-            where (r.line, r.rank, r.run_at, r.id) <= (lv.line, lv.rank, ${NOW}, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
-            order by r.line desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
+            select r.lane, r.job_type, r.rank, r.run_at, r.token from ${t.ready} r
+            where (r.job_type, r.rank, r.run_at, r.id) <= (lv.job_type, lv.rank, ${NOW}, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+            order by r.job_type desc, r.rank desc, r.run_at desc, r.id desc limit (select n from piece)) shortest
         ) h
-        where lv.rank is not null and h.line = lv.line and h.rank = lv.rank and h.token is null and h.run_at <= ${NOW}
+        where lv.rank is not null and h.job_type = lv.job_type and h.rank = lv.rank and h.token is null and h.run_at <= ${NOW}
         group by h.lane order by count(*) desc, h.lane limit :limit::int
       )
       select a.*, ${NOW} as now, b.back,
@@ -332,32 +332,32 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
           - greatest(0, a.running - b.back))::int as waiting
       from top cross join lateral (select * from ${t.lane} k where k.id = top.lane offset 0) a
       cross join lateral (
-        select coalesce(sum(u.back), 0)::int as back from ${t.line} o join ${t.bell} g on g.line = o.id and g.backs is not null
+        select coalesce(sum(u.back), 0)::int as back from ${t.job_type} o join ${t.lane_wakeup} g on g.job_type = o.id and g.backs is not null
         cross join lateral unnest(g.lanes, g.backs) as u (lane, back) where o.queue = a.queue and o.laned and u.lane = a.id
       ) b`,
-    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long. The cases hide from
+    // By job type first, which is a number: with the names joined before, grouping 50,000 took three times as long. The cases hide from
     // the planner what they ask: it expected 59 rows of the 7,000, and sorted them by text instead of hashing them (1.5 times as long).
     groupDead: `
       with clock (now) as materialized (select ${NOW}),
       walked as materialized (
-        select h.id, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
+        select h.id, h.job_type, h.failure_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${range("h")} ${newest("h")}
       ),
       counted as (
-        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, ${highest("w.id")} as sample,
+        select w.job_type, w.failure_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, ${highest("w.id")} as sample,
           count(*) filter (where w.ended_at > ${now} - 3600000) as hour, count(*) filter (where w.ended_at > ${now} - 86400000) as day,
           count(*) filter (where w.ended_at > ${now} - 604800000) as week
-        from walked w where case when w.state = 'dead' and ${caused("w")} then true end group by w.line, w.error_group
+        from walked w where case when w.state = 'dead' and ${inGroup("w")} then true end group by w.job_type, w.failure_group
       )
-      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
-      from counted c join ${t.line} l on l.id = c.line
+      select l.queue, l.name, c.failure_group, c.n, c.first_at, c.last_at, c.sample, c.hour, c.day, c.week
+      from counted c join ${t.job_type} l on l.id = c.job_type
       union all select null, null, null, (select count(*) from walked), null, null, null, null, ${now}, null`,
-    groupTroubled: `
+    groupFailed: `
       with counted as (
-        select w.line, w.error_group, count(*) as n, ${highest("w.id")} as sample
-        from (select r.id, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${range("r")} ${newest("r")}) w
-        where case when ${caused("w")} then true end group by w.line, w.error_group
+        select w.job_type, w.failure_group, count(*) as n, ${highest("w.id")} as sample
+        from (select r.id, r.job_type, r.failure_group from ${t.ready} r where r.failure_group is not null and ${range("r")} ${newest("r")}) w
+        where case when ${inGroup("w")} then true end group by w.job_type, w.failure_group
       )
-      select l.queue, l.name, c.error_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
+      select l.queue, l.name, c.failure_group, c.n, c.sample, null as first_at, null as last_at from counted c join ${t.job_type} l on l.id = c.job_type`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details)
       values (${NOW}, :actor, :action, :target, :outcome, :details)`,
@@ -365,7 +365,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
     listAudit: `
       select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from ${t.audit} a where a.id < :before::bigint order by a.id desc limit :limit::int`,
-    // Beside each other in the index of targets, as `newestSlots`.
+    // Beside each other in the index of targets, as `newestOccurrences`.
     auditOf: `
       select a.id, a.at, a.actor, a.action, a.target, a.outcome, a.details
       from (
@@ -378,7 +378,7 @@ export function insightStatements(t: Tables, { NOW, BEFORE_ALL, state, liveAnd, 
         (select (extract(epoch from max(statement_timestamp() - xact_start)) * 1000.0)::bigint from pg_stat_activity
           where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()) as oldest_ms`,
     tables: `
-      select regexp_replace(c.relname, '^(job|history)_.*$', '\\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
+      select regexp_replace(c.relname, '^(job|history)_([0-9]+|rest)$', '\\1') as name, sum(pg_total_relation_size(c.oid)) as bytes,
         sum(coalesce(s.n_live_tup, 0)) as rows, sum(coalesce(s.n_dead_tup, 0)) as dead_rows,
         max((extract(epoch from greatest(s.last_autovacuum, s.last_vacuum)) * 1000.0)::bigint) as vacuumed_at
       from pg_class c left join pg_stat_all_tables s on s.relid = c.oid

@@ -14,13 +14,13 @@ import { WAITING_AT } from "../../../jobs/job.ts";
 import { MOST_COUNTED } from "../../../jobs/job-bounds.ts";
 import { CANCEL, PAUSE } from "../../../lease/request-rows.ts";
 import { noMachineUnlessNamed, plainUnlessNamed } from "../../../lease/plain-jobs.ts";
-import { rest, sheaves } from "../claim-answer.ts";
+import { rest, answerBatches } from "../claim-answer.ts";
 import { limitStatements } from "./limits.ts";
 import { batchStatements } from "./batches.ts";
-import { flowStatements, unheard } from "./workflows.ts";
+import { workflowStatements, unheard } from "./workflows.ts";
 import { insightStatements } from "./browse.ts";
 import { ROOM_TO_NOTIFY } from "../listen.ts";
-import { triageStatements } from "./failures.ts";
+import { failureStatements } from "./failures.ts";
 
 const NOW = `coalesce(:now::bigint, (extract(epoch from statement_timestamp()) * 1000.0)::bigint)`;
 /** No rank of a job is before the first or after the last. */
@@ -28,10 +28,10 @@ const FIRST_RANK = "-2147483649::bigint";
 const LAST_RANK = "2147483649::bigint";
 const BEFORE_ALL = "'-9223372036854775808'::bigint";
 /**
- * A claim or a look finds about so many levels one by one (20 µs each), but some of each line. It reads the levels behind them in order
+ * A claim or a look finds about so many levels one by one (20 µs each), but some of each job type. It reads the levels behind them in order
  * from the index, entry by entry, without the rows of jobs that are not due: 400,000 priorities of delayed jobs held up all others.
  */
-const mostProbed = (lines: string) => `greatest(20, 1000 / ${lines})`;
+const mostProbed = (jobTypes: string) => `greatest(20, 1000 / ${jobTypes})`;
 const NO_ID = "00000000-0000-0000-0000-000000000000";
 /** Computed once and not for each row: its arithmetic is decimal, and a batch has a thousand rows. */
 const NOW_ONCE = `(select ${NOW})`;
@@ -68,46 +68,46 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const hidden = (param: string) => `(select ${param})`;
   const names = hidden(":names::text[]");
   const direction = hidden(":direction::bigint");
-  /** The lines in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/plain-claim.ts). */
+  /** The job types in scope, each with its group (whose limit it shares), that limit, and the edge (jobs/plain-claim.ts). */
   const scope = `
     scope as materialized (
-      select l.id as line, l.queue, q.grp, q.n, q.edge
+      select l.id as job_type, l.queue, q.grp, q.n, q.edge
       from unnest(${hidden(":queues.queue::text[]")}, ${hidden(":queues.group::text[]")}, ${hidden(":queues.limit::int[]")}, ${hidden(":queues.edge::bigint[]")})
         as q (queue, grp, n, edge)
-      join ${t.line} l on q.queue is null or l.queue = q.queue
+      join ${t.job_type} l on q.queue is null or l.queue = q.queue
       where not l.laned and (${names} is null or l.name = any(${names}::text[]))
         and ${noMachineUnlessNamed(t, "l", names)} and ${open("l.queue")}
     )`;
-  /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
+  /** Every (job type, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
-    level_of (line, rank) as (
-      select s.line, (select r.rank from ${t.ready} r where r.line = s.line order by r.rank limit 1) from scope s
+    level_of (job_type, rank) as (
+      select s.job_type, (select r.rank from ${t.ready} r where r.job_type = s.job_type order by r.rank limit 1) from scope s
       union all
-      select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.rank > l.rank order by r.rank limit 1)
+      select l.job_type, (select r.rank from ${t.ready} r where r.job_type = l.job_type and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
   /** Levels that the caller has claimed from, and where each begins for it. `d` is a rank in claim order, here and below. */
   const known = `
     known as materialized (
-      select k.line, k.rank, k.rank * ${direction} as d, k.from_at, k.from_id
-      from unnest(${hidden(":levels.line::int[]")}, ${hidden(":levels.rank::int[]")}, ${hidden(":levels.runAt::bigint[]")}, ${hidden(":levels.place::uuid[]")})
-        as k (line, rank, from_at, from_id)
+      select k.job_type, k.rank, k.rank * ${direction} as d, k.from_at, k.from_id
+      from unnest(${hidden(":levels.jobType::int[]")}, ${hidden(":levels.rank::int[]")}, ${hidden(":levels.runAt::bigint[]")}, ${hidden(":levels.rowKey::uuid[]")})
+        as k (job_type, rank, from_at, from_id)
     )`;
-  /** The first known level behind a rank, of some lines; `last` is behind them all, so that most ranks ask for none. */
+  /** The first known level behind a rank, of some job types; `last` is behind them all, so that most ranks ask for none. */
   const knownAfter = (of: string, after: string, last: string) =>
     `case when ${after} < ${last} then (select min(k.d) from known k where ${of} and k.d > ${after}) end`;
-  /** The next rank of a line in the index; not beyond the next known one, whose entries before its beginning are left alone. */
-  const probe = (line: string, after: string, last: string) => `(
+  /** The next rank of a job type in the index; not beyond the next known one, whose entries before its beginning are left alone. */
+  const probe = (jobType: string, after: string, last: string) => `(
         select least(b.d, case when ${direction} > 0
-          then (select r.rank from ${t.ready} r where r.line = ${line} and r.rank > ${after} and r.rank < b.d order by r.rank limit 1)
-          else (select -r.rank::bigint from ${t.ready} r where r.line = ${line} and r.rank < -(${after}) and r.rank > -b.d order by r.rank desc limit 1) end)
-        from (select coalesce(${knownAfter(`k.line = ${line}`, after, last)}, ${LAST_RANK}) as d) b)`;
+          then (select r.rank from ${t.ready} r where r.job_type = ${jobType} and r.rank > ${after} and r.rank < b.d order by r.rank limit 1)
+          else (select -r.rank::bigint from ${t.ready} r where r.job_type = ${jobType} and r.rank < -(${after}) and r.rank > -b.d order by r.rank desc limit 1) end)
+        from (select coalesce(${knownAfter(`k.job_type = ${jobType}`, after, last)}, ${LAST_RANK}) as d) b)`;
   /**
    * The ranks of a group in claim order, each found when it is asked for: a claim that is full has looked at no more than it took.
    * Before the edge only known levels are looked at; from there on every one that the index has.
    */
   const ranks = (behind: (after: string) => string) => {
-    const next = (after: string) => `least(${knownAfter("k.line = any(g.lines)", after, "g.last")},
+    const next = (after: string) => `least(${knownAfter("k.job_type = any(g.job_types)", after, "g.last")},
             case when ${after} < g.edge then g.edge else ${behind(after)} end)`;
     return `rank_of (d, n) as (
           select ${next(FIRST_RANK)}, 1
@@ -115,58 +115,58 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           select ${next("w.d")}, w.n + 1 from rank_of w where w.d < ${LAST_RANK} and w.n < g.probes
         )`;
   };
-  const lookProbes = `(select ${mostProbed("greatest(count(*), 1)")} from scope)`;
+  const checkProbes = `(select ${mostProbed("greatest(count(*), 1)")} from scope)`;
   /** Due jobs of the levels behind the last that `ranks` found, if there may be more; `r` is a row of `ready`. */
-  const behindRanks = (line: string, columns: string, more: string) => {
-    const read = (turn: string, beyond: string, order: string) => `
+  const behindRanks = (jobType: string, columns: string, more: string) => {
+    const read = (rotation: string, beyond: string, order: string) => `
             select ${columns} from ${t.ready} r
-            where ${direction} ${turn} 0 and r.line = ${line} and r.rank ${beyond} and r.token is null and r.run_at <= ${NOW}
+            where ${direction} ${rotation} 0 and r.job_type = ${jobType} and r.rank ${beyond} and r.token is null and r.run_at <= ${NOW}
               and ${plainUnlessNamed(t, "r", "id", names)}
             order by r.rank${order}, r.run_at, r.id ${more}`;
     return `(select * from (${read(">", "> w.d", "")}) up union all select * from (${read("<", "< -w.d", " desc")}) down)`;
   };
   const probedOut = (most: string) => `w.n = ${most} and w.d < ${LAST_RANK}`;
   /**
-   * When the first jobs of the lines in `scope` are due, levels in claim order. Where a job is due now, the levels behind it need not be
+   * When the first jobs of the job types in `scope` are due, levels in claim order. Where a job is due now, the levels behind it need not be
    * looked at. A range in place of `rank =`, and a case around `is null`: on a table that was never analyzed Postgres expects two rows of
    * a rank and 1 in 200 of them unclaimed, and would fetch and sort the whole level (20,300 rows read; this way 2).
    */
   const heads = `
-      level_of (line, d, n) as (
-        select s.line, ${probe("s.line", FIRST_RANK, LAST_RANK)}, 1 from scope s
+      level_of (job_type, d, n) as (
+        select s.job_type, ${probe("s.job_type", FIRST_RANK, LAST_RANK)}, 1 from scope s
         union all
-        select w.line, ${probe("w.line", "w.d", LAST_RANK)}, w.n + 1 from level_of w where w.d < ${LAST_RANK} and w.n < ${lookProbes}
+        select w.job_type, ${probe("w.job_type", "w.d", LAST_RANK)}, w.n + 1 from level_of w where w.d < ${LAST_RANK} and w.n < ${checkProbes}
       ),
-      head (line, run_at) as (
-        select w.line, h.run_at from level_of w
-        left join lateral (select * from known k where k.line = w.line and k.d = w.d offset 0) k on true
+      head (job_type, run_at) as (
+        select w.job_type, h.run_at from level_of w
+        left join lateral (select * from known k where k.job_type = w.job_type and k.d = w.d offset 0) k on true
         cross join lateral (
           select r.run_at from ${t.ready} r
-          where r.line = w.line and r.rank <= w.d * ${direction}
+          where r.job_type = w.job_type and r.rank <= w.d * ${direction}
             and (r.rank, r.run_at, r.id) > (w.d * ${direction}, coalesce(k.from_at, ${BEFORE_ALL}), coalesce(k.from_id, '${NO_ID}'::uuid))
             and case when r.token is null then true end
           order by r.rank, r.run_at, r.id limit 1
         ) h
         where w.d < ${LAST_RANK} and h.run_at < ${WAITING_AT}
         union all
-        select w.line, h.run_at from level_of w cross join lateral ${behindRanks("w.line", "r.run_at", "limit 1")} h where ${probedOut(lookProbes)}
+        select w.job_type, h.run_at from level_of w cross join lateral ${behindRanks("w.job_type", "r.run_at", "limit 1")} h where ${probedOut(checkProbes)}
         union all
         -- What is not due is not claimed: its row need not be looked at.
-        select w.line, h.run_at from level_of w cross join lateral (
+        select w.job_type, h.run_at from level_of w cross join lateral (
           select min(r.run_at) as run_at from ${t.ready} r
-          where r.line = w.line and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
+          where r.job_type = w.job_type and r.run_at > ${NOW} and r.run_at < ${WAITING_AT}
             and r.rank > case when ${direction} > 0 then w.d else ${FIRST_RANK} end
             and r.rank < case when ${direction} > 0 then ${LAST_RANK} else -w.d end
-        ) h where ${probedOut(lookProbes)} and h.run_at is not null
+        ) h where ${probedOut(checkProbes)} and h.run_at is not null
       )`;
   /** A group's levels of one rank. */
-  const levelsOfRank = (lines: string) => `(
-          select l.line, w.d * ${direction} as rank, coalesce(k.from_at, ${BEFORE_ALL}) as from_at, coalesce(k.from_id, '${NO_ID}'::uuid) as from_id
-          from ${lines} left join lateral (select * from known k where w.d <= g.last and k.line = l.line and k.d = w.d offset 0) k on true
-          where w.d < ${LAST_RANK} and (k.line is not null or w.d >= g.edge)
+  const levelsOfRank = (jobTypes: string) => `(
+          select l.job_type, w.d * ${direction} as rank, coalesce(k.from_at, ${BEFORE_ALL}) as from_at, coalesce(k.from_id, '${NO_ID}'::uuid) as from_id
+          from ${jobTypes} left join lateral (select * from known k where w.d <= g.last and k.job_type = l.job_type and k.d = w.d offset 0) k on true
+          where w.d < ${LAST_RANK} and (k.job_type is not null or w.d >= g.edge)
         ) p`;
   const claimable = (level: string) => `
-        r.line = ${level}.line and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
+        r.job_type = ${level}.job_type and r.rank = ${level}.rank and r.token is null and r.run_at <= ${NOW}
         and (r.run_at, r.id) > (${level}.from_at, ${level}.from_id) and ${plainUnlessNamed(t, "r", "id", names)}
         order by r.run_at, r.id`;
   /** Marks the rows as taken, files them under one token, and answers with the jobs. */
@@ -174,55 +174,55 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       update ${t.ready} r
       set token = (select nextval('${t.token}'::regclass)), session = :session::bigint, attempt = ${NEXT_ATTEMPT}, started_at = ${NOW_ONCE}
       where r.ctid = any(array(${rows}))
-      returning r.id, r.line, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
+      returning r.id, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.crashes, r.begun, r.undoing, r.started_at, r.errors
     ),
     filed as (
       insert into ${t.claim} (token, session, ids)
       select token, :session::bigint, array_agg(id) from taken group by token
     )
-    ${sheaves(recent)}`;
+    ${answerBatches(recent)}`;
   /**
-   * A claim of the lines in `scope`, as many jobs of each group as it asks for: `mark` says what becomes of the rows. Counting shares costs a
-   * sort of the candidates (2 µs a job); a single line has nothing to share. What others have locked is stepped over there; shares are
+   * A claim of the job types in `scope`, as many jobs of each group as it asks for: `mark` says what becomes of the rows. Counting shares costs a
+   * sort of the candidates (2 µs a job); a single job type has nothing to share. What others have locked is stepped over there; shares are
    * counted with it.
    */
-  const walk = (lines: string, marked: (rows: string) => string) => `
-    with recursive ${lines},${known},
+  const walk = (jobTypes: string, marked: (rows: string) => string) => `
+    with recursive ${jobTypes},${known},
     grp as materialized (
-      select s.grp, s.n, min(s.edge) as edge, array_agg(s.line) as lines, ${mostProbed("count(*)")} as probes, (select coalesce(max(d), ${FIRST_RANK}) from known) as last
+      select s.grp, s.n, min(s.edge) as edge, array_agg(s.job_type) as job_types, ${mostProbed("count(*)")} as probes, (select coalesce(max(d), ${FIRST_RANK}) from known) as last
       from scope s where ${alive} group by s.grp, s.n
     ),
     share as materialized (
-      select x.line, x.rank, x.from_at, x.from_id, count(*)::int as n from grp g cross join lateral (
-        with recursive ${ranks((after) => `(select min(${probe("l.line", after, "g.last")}) from unnest(g.lines) as l (line))`)}
+      select x.job_type, x.rank, x.from_at, x.from_id, count(*)::int as n from grp g cross join lateral (
+        with recursive ${ranks((after) => `(select min(${probe("l.job_type", after, "g.last")}) from unnest(g.job_types) as l (job_type))`)}
         select m.* from rank_of w cross join lateral (
-          select p.line, p.rank, p.from_at, p.from_id from ${levelsOfRank("unnest(g.lines) as l (line)")} cross join lateral (
+          select p.job_type, p.rank, p.from_at, p.from_id from ${levelsOfRank("unnest(g.job_types) as l (job_type)")} cross join lateral (
             select r.run_at, r.id from ${t.ready} r where ${claimable("p")} limit g.n
           ) h
           order by h.run_at, h.id limit g.n
         ) m
         union all
         select * from (
-          select l.line, h.rank, ${BEFORE_ALL}, '${NO_ID}'::uuid from rank_of w cross join unnest(g.lines) as l (line)
-          cross join lateral ${behindRanks("l.line", "r.rank, r.run_at, r.id", "limit g.n")} h
+          select l.job_type, h.rank, ${BEFORE_ALL}, '${NO_ID}'::uuid from rank_of w cross join unnest(g.job_types) as l (job_type)
+          cross join lateral ${behindRanks("l.job_type", "r.rank, r.run_at, r.id", "limit g.n")} h
           where ${probedOut("g.probes")} order by h.rank * ${direction}, h.run_at, h.id limit g.n
         ) b
         limit g.n
       ) x
-      where cardinality(g.lines) > 1 group by x.line, x.rank, x.from_at, x.from_id
+      where cardinality(g.job_types) > 1 group by x.job_type, x.rank, x.from_at, x.from_id
     ),
     ${marked(`
         select c.tid from grp g cross join lateral (
-          with recursive ${ranks((after) => probe("g.lines[1]", after, "g.last"))}
-          select h.tid from rank_of w cross join lateral ${levelsOfRank("(select g.lines[1] as line) l")} cross join lateral (
+          with recursive ${ranks((after) => probe("g.job_types[1]", after, "g.last"))}
+          select h.tid from rank_of w cross join lateral ${levelsOfRank("(select g.job_types[1] as job_type) l")} cross join lateral (
             select r.ctid as tid from ${t.ready} r where ${claimable("p")} limit g.n for update skip locked
           ) h
           union all
-          select h.tid from rank_of w cross join lateral ${behindRanks("g.lines[1]", "r.ctid as tid", "limit g.n for update skip locked")} h
+          select h.tid from rank_of w cross join lateral ${behindRanks("g.job_types[1]", "r.ctid as tid", "limit g.n for update skip locked")} h
           where ${probedOut("g.probes")}
           limit g.n
         ) c
-        where cardinality(g.lines) = 1
+        where cardinality(g.job_types) = 1
         union all
         select c.tid from share s cross join lateral (
           select r.ctid as tid from ${t.ready} r where ${claimable("s")} limit s.n for update skip locked
@@ -232,12 +232,12 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const moved = `
     t as materialized (
       select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.state::text[], :rows.output::text[], :rows.errors::text[],
-        :rows.errorGroup::text[], :rows.attempt::int[], :rows.crashes::int[], :rows.keep::bool[])
-        as t (id, token, state, output, errors, error_group, attempt, crashes, keep)
+        :rows.failureGroup::text[], :rows.attempt::int[], :rows.crashes::int[], :rows.keep::bool[])
+        as t (id, token, state, output, errors, failure_group, attempt, crashes, keep)
     )`;
   /**
    * Deletes jobs. One whose enqueue may still be sent again leaves its id for an hour: an empty row (`emptied`), which no insert gets past,
-   * however late it reaches the server, and a note of when that row may go (`forgetUsed`). A check inside the insert would cost each
+   * however late it reaches the server, and a note of when that row may go (`deleteExpiredIds`). A check inside the insert would cost each
    * enqueue 16 µs, and would have to see what was committed since the insert began.
    */
   const deleted = (ids: string) => `deleted as (
@@ -256,14 +256,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
    * The job type of the row `n`. Null, which the column refuses, where the database lacks the type or the lane: this process remembers
    * their numbers, and a replica that lagged was promoted (`isStaleType`).
    */
-  const numbers = `(select l.id from ${t.line} l where l.id = n.line
+  const numbers = `(select l.id from ${t.job_type} l where l.id = n.job_type
           and (n.lane_id is null or (select a.queue = l.queue and a.key = n.lane from ${t.lane} a
             where a.id >= n.lane_id and a.id <= n.lane_id order by a.id desc limit 1)))`;
   /** What follows once rows are gone from `ready`: history, unique keys, spent claims. */
   const file = `
     kept as (
-      insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress, error_group)
-      select id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, output, errors, progress, error_group from gone where keep
+      insert into ${t.history} (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress, failure_group)
+      select id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, output, errors, progress, failure_group from gone where keep
     ),
     ${deleted("array(select id from gone where not keep)")},
     unstepped as (delete from ${t.step} where job = any(array(select id from gone where not keep))),
@@ -279,29 +279,29 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     gone as (
       delete from ${t.ready} r using t
       where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
-      returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-        r.watched, t.state, t.output, t.errors, t.error_group, t.attempt, t.crashes, t.keep or r.watched as keep
+      returning r.id, r.job_type, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
+        r.watched, t.state, t.output, t.errors, t.failure_group, t.attempt, t.crashes, t.keep or r.watched as keep
     ),${file},
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     select id, watched from gone`;
-  // What somebody wishes something of is out of everybody's reach until that is granted (lease/request-rows.ts). A job that its holder
+  // What somebody has a request for is out of everybody's reach until that is granted (lease/request-rows.ts). A job that its holder
   // gave back by choice has left a cancel behind.
-  const asked = `(r.wish = ${PAUSE} or (r.wish = ${CANCEL} and t.cancellable))`;
+  const asked = `(r.request = ${PAUSE} or (r.request = ${CANCEL} and t.cancellable))`;
   /** Of an edited row: null leaves its time as it is. An instant in the past is now. */
   const newTime = `case when coalesce(n.run_at, n.delay) is not null then greatest(${NOW}, coalesce(n.run_at, ${NOW} + n.delay)) end`;
   const dueAgain = `case when t.keeps then least(r.run_at, ${NOW}) else ${NOW} + t.delay end`;
   const again = (fence: (row: string) => string) => `
     with t as materialized (
-      select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[], :rows.errorGroup::text[],
+      select * from unnest(:rows.id::uuid[], :rows.token::bigint[], :rows.delay::bigint[], :rows.errors::text[], :rows.failureGroup::text[],
         :rows.attempt::int[], :rows.crashes::int[], :rows.throttled::int[], :rows.begun::bool[], :rows.note::text[], :rows.cancellable::bool[], :rows.keeps::bool[])
-        as t (id, token, delay, errors, error_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
+        as t (id, token, delay, errors, failure_group, attempt, crashes, throttled, begun, note, cancellable, keeps)
     ),
     spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${fence("c")})
     update ${t.ready} r
     set token = null, session = null, attempt = t.attempt, crashes = t.crashes,
         run_at = case when ${asked} then ${WAITING_AT} else ${dueAgain} end, due_at = case when ${asked} then ${dueAgain} end,
-        errors = t.errors, error_group = coalesce(t.error_group, r.error_group), throttles = least(r.throttles + t.throttled, ${MOST_COUNTED}), begun = r.begun or t.begun,
-        note = t.note, counted = null, waits = case when ${asked} then 'resume' end, wish = null
+        errors = t.errors, failure_group = coalesce(t.failure_group, r.failure_group), throttles = least(r.throttles + t.throttled, ${MOST_COUNTED}), begun = r.begun or t.begun,
+        note = t.note, counted = null, waits = case when ${asked} then 'resume' end, request = null
     from t where r.id = any(:rows.id::uuid[]) and r.id = t.id and r.token = t.token and ${fence("r")}
     returning r.id, r.waits is not null as asked`;
 
@@ -311,7 +311,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
    * then: a claim of it came later, and no process has heard of it (lease/reaper.ts).
    */
   const held = `
-      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
+      select r.id, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest("r")}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
         coalesce(s.closed_at < s.beat_at + s.lease_ms, false) as unheard, exists (select 1 from ${t.step} e where e.job = r.id) as stepped
       from ${t.claim} c
@@ -319,7 +319,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       cross join lateral unnest(c.ids) as o (id)
       cross join lateral (select * from ${t.ready} k where k.id = o.id and k.token = c.token offset 0) r
       cross join lateral (select * from ${t.job} k where k.id = r.id offset 0) j
-      join ${t.line} l on l.id = r.line
+      join ${t.job_type} l on l.id = r.job_type
       left join ${t.cancel} x on x.id = r.id and x.token = r.token and not x.pause`;
 
   /** Live and ended jobs under one set of columns. */
@@ -347,11 +347,11 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const liveAmong = (from: string, more = "") => `
       select ${more}r.id, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null::bigint as ended_at, r.errors, r.progress, null::text as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep("r")} as step
-      from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+      from ${from} join ${t.job_type} l on l.id = r.job_type left join ${t.session} s on s.id = r.session`;
   const endedAmong = (from: string, more = "") => `
       select ${more}h.id, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null::bigint as lease_until, s.worker_id, h.state, null::text as waits, ${jobColumns}, ${atStep("h")} as step
-      from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+      from ${from} join ${t.job_type} l on l.id = h.job_type left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
   const ended = endedAmong(every("h", t.history));
   const matches = (given: Given, row: string, stateOf: string) =>
@@ -382,23 +382,23 @@ export function statements(t: Tables, recent: string = t.job): Statements {
   const ids = (among: Among) => (given: Given) =>
     `
       select id from (
-        (select r.id from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
+        (select r.id from ${among("r", t.ready)} join ${t.job_type} l on l.id = r.job_type
           where ${matches(given, "r", state)} and ${fromCursor(given, "r.id > :cursor::uuid")} order by r.id limit :limit::int)
         union all
-        (select h.id from ${among("h", t.history)} join ${t.line} l on l.id = h.line
+        (select h.id from ${among("h", t.history)} join ${t.job_type} l on l.id = h.job_type
           where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.id > :cursor::uuid")} order by h.id limit :limit::int)
       ) page order by id limit :limit::int`;
   const count = (among: Among) => (given: Given) =>
     `
       select
-        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches(given, "r", state)})
-        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches(given, "h", "h.state")})
+        (select count(*) from ${among("r", t.ready)} join ${t.job_type} l on l.id = r.job_type where ${matches(given, "r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.job_type} l on l.id = h.job_type where ${matches(given, "h", "h.state")})
         as count`;
 
   /** What decides whether a job may be put elsewhere. */
   const editable = `
       select r.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, ${NOW} as now
-      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.line} l on l.id = r.line
+      from ${t.ready} r join ${t.job} j on j.id = r.id join ${t.job_type} l on l.id = r.job_type
       where r.id = any(:ids::uuid[]) order by r.id`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   /** Failures are bounded: 500 jobs with long stacks would be 32 MB. */
@@ -413,56 +413,56 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       .join(" + ");
 
   return {
-    addLines: `
-      insert into ${t.line} (queue, name, laned)
+    addJobTypes: `
+      insert into ${t.job_type} (queue, name, laned)
       select * from unnest(:rows.queue::text[], :rows.name::text[], :rows.laned::bool[]) order by 1, 2, 3
       on conflict do nothing`,
-    findLines: `
+    findJobTypes: `
       select l.id, l.queue, l.name, l.laned from unnest(:rows.queue::text[], :rows.name::text[], :rows.laned::bool[]) as w (queue, name, laned)
-      join ${t.line} l on l.queue = w.queue and l.name = w.name and l.laned = w.laned`,
-    namesOfLines: `select id, queue, name, laned from ${t.line} where id = any(:ids::int[])`,
+      join ${t.job_type} l on l.queue = w.queue and l.name = w.name and l.laned = w.laned`,
+    jobTypesById: `select id, queue, name, laned from ${t.job_type} where id = any(:ids::int[])`,
     // Plain jobs whose ids nobody has seen and that differ in nothing but their input: what a busy client sends most.
     insertAlike: `
       with added as (
-        insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
-        select id, (select l.id from ${t.line} l where l.id = :line::int), ${NOW_ONCE}, input, :maxAttempts::int, :timeout::bigint
+        insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms)
+        select id, (select l.id from ${t.job_type} l where l.id = :jobType::int), ${NOW_ONCE}, input, :maxAttempts::int, :timeout::bigint
         from (select unnest(:rows.id::uuid[]) as id, unnest(:rows.input::text[]) as input) n
       )
-      insert into ${t.ready} (id, line, rank, run_at)
-      select id, :line::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told}`,
+      insert into ${t.ready} (id, job_type, rank, run_at)
+      select id, :jobType::int, :rank::int, ${NOW_ONCE} from (select unnest(:rows.id::uuid[]) as id) n where ${told}`,
     // Plain jobs whose ids nobody has seen. `on conflict` would cost each of them 2.5 µs and 48 bytes of WAL.
     insertNew: `
       with n as materialized (
-        select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
+        select * from unnest(:rows.id::uuid[], :rows.jobType::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
           :rows.input::text[], :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.extras::text[])
-          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, extras)
+          as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, extras)
       ),
       added as (
-        insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
-        select n.id, (select l.id from ${t.line} l where l.id = n.line), ${NOW_ONCE}, input, max_attempts, timeout_ms, extras from n
+        insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms, extras)
+        select n.id, (select l.id from ${t.job_type} l where l.id = n.job_type), ${NOW_ONCE}, input, max_attempts, timeout_ms, extras from n
       )
-      insert into ${t.ready} (id, line, rank, run_at)
-      select n.id, n.line, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told}`,
+      insert into ${t.ready} (id, job_type, rank, run_at)
+      select n.id, n.job_type, n.rank, greatest(${NOW_ONCE}, coalesce(n.run_at, ${NOW_ONCE} + coalesce(n.delay, 0))) from n where ${told}`,
     insertJobs: `
       with n as materialized (
-        select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
+        select * from unnest(:rows.id::uuid[], :rows.jobType::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[],
           :rows.input::text[], :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.deadline::bigint[], :rows.parent::uuid[],
           :rows.key::text[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[], :rows.laneId::int[], :rows.slotted::bool[])
-          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras, lane_id, slotted)
+          as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras, lane_id, slotted)
       ),
       added as (
-        insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
+        insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
         select id, ${numbers}, ${NOW}, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras from n
         where not exists (select 1 from ${t.used_id} d where d.id = n.id)
         on conflict (id) do nothing returning id
       ),
       placed as (
-        insert into ${t.ready} (id, line, rank, run_at, lane)
-        select n.id, n.line, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added)
-        returning id, line, run_at, lane
+        insert into ${t.ready} (id, job_type, rank, run_at, lane)
+        select n.id, n.job_type, n.rank, greatest(case when n.slotted then 0 else ${NOW} end, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))), n.lane_id from n where n.id in (select id from added)
+        returning id, job_type, run_at, lane
       ),
       rung as (
-        insert into ${t.bell} (line, lanes, ats) select line, array_agg(lane), array_agg(run_at) from placed where lane is not null group by line
+        insert into ${t.lane_wakeup} (job_type, lanes, ats) select job_type, array_agg(lane), array_agg(run_at) from placed where lane is not null group by job_type
       )
       select id from placed`,
     // `do nothing` leaves no lock on a key that is taken; `do update` would lock it even where nothing is updated, and
@@ -498,13 +498,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // its input is the one that runs, and sent again it would run once more.
     replaceQueued: `
       with n as materialized (
-        select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[], :rows.input::text[],
+        select * from unnest(:rows.id::uuid[], :rows.jobType::int[], :rows.rank::int[], :rows.delay::bigint[], :rows.runAt::bigint[], :rows.input::text[],
           :rows.maxAttempts::int[], :rows.timeout::bigint[], :rows.deadline::bigint[], :rows.lane::text[], :rows.context::text[], :rows.extras::text[], :rows.laneId::int[],
           :rows.sent::uuid[])
-          as n (id, line, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras, lane_id, sent)
+          as n (id, job_type, rank, delay, run_at, input, max_attempts, timeout_ms, deadline_at, lane, context, extras, lane_id, sent)
       ),
       queued as (
-        update ${t.ready} r set line = n.line, rank = n.rank, lane = n.lane_id,
+        update ${t.ready} r set job_type = n.job_type, rank = n.rank, lane = n.lane_id,
           run_at = case when r.waits is null then greatest(${NOW}, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))) else r.run_at end,
           due_at = case when r.waits is null then r.due_at else greatest(${NOW}, coalesce(n.run_at, ${NOW} + coalesce(n.delay, 0))) end
         from n where r.id = n.id and r.token is null and not r.begun returning r.id
@@ -513,7 +513,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         insert into ${t.used_id} (id, at, job) select n.sent, ${NOW}, n.id from n where n.id in (select id from queued)
         on conflict (job) where job is not null do update set id = excluded.id, at = excluded.at
       )
-      update ${t.job} j set line = ${numbers}, input = n.input, max_attempts = n.max_attempts, timeout_ms = n.timeout_ms, deadline_at = n.deadline_at,
+      update ${t.job} j set job_type = ${numbers}, input = n.input, max_attempts = n.max_attempts, timeout_ms = n.timeout_ms, deadline_at = n.deadline_at,
         lane = n.lane, context = n.context, extras = n.extras
       from n where j.id = n.id and n.id in (select id from queued) returning j.id`,
 
@@ -521,14 +521,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     claimLevel: `
       with ${mark(`
         select r.ctid from ${t.ready} r
-        where r.line = (select :line::int) and r.rank = (select :rank::int) and r.token is null and r.run_at <= ${NOW}
-          and (r.run_at, r.id) > (:runAt::bigint, :place::uuid) and ${alive} and ${open(":queue::text")}
+        where r.job_type = (select :jobType::int) and r.rank = (select :rank::int) and r.token is null and r.run_at <= ${NOW}
+          and (r.run_at, r.id) > (:runAt::bigint, :rowKey::uuid) and ${alive} and ${open(":queue::text")}
         order by r.run_at, r.id limit (select :limit::int) for update skip locked`)}`,
     claim: walk(scope, mark),
     // Claims of dead sessions are not looked for: claims are too many while
     // somebody holds an old snapshot, and a dead session stays open until it has none. One that commits after its session was closed
     // is found by `over`.
-    peek: `
+    checkDue: `
       with recursive ${scope},${known},${heads}
       select ${NOW} as now,
         least(
@@ -537,7 +537,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
             and exists (select 1 from unnest(:queues.queue::text[]) w (queue) where w.queue is null or w.queue = q.name))
         ) as due_at,
         (select min(s.lease_until) from ${t.session} s where s.closed_at is null) as expires_at,
-        (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.line} l where l.laned) as laned,
+        (select coalesce(json_agg(distinct l.queue), '[]')::text from ${t.job_type} l where l.laned) as laned,
         (select coalesce(json_agg(q.name), '[]')::text from ${t.queue} q where q.limited) as limited,
         (select json_agg(q.name)::text from ${t.queue} q where q.drain_at is not null) as draining,
         ${told} as told`,
@@ -553,7 +553,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       )
       select s.stop_requested_at is not null as stop, s.quiet_at,
         (select coalesce(json_agg(json_build_object('id', c.id, 'token', c.token, 'pause', c.pause, 'reason', c.reason)), '[]')::text
-          from ${t.cancel} c where c.session = :session::bigint) as wishes,
+          from ${t.cancel} c where c.session = :session::bigint) as requests,
         (select coalesce(json_agg(json_build_object('token', token, 'held', held, 'gone', gone)), '[]')::text from (
           select c.token, coalesce(json_agg(o.id) filter (where r.held), '[]') as held, coalesce(json_agg(o.id) filter (where r.held is null), '[]') as gone
           from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
@@ -580,7 +580,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     heldUnder: `
       ${held}
       where c.session = :session::bigint and c.token = any(:tokens::bigint[]) and r.session = c.session order by r.id`,
-    bury: `
+    deleteEndedSessions: `
       with emptied as (
         delete from ${t.claim} c
         where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > ${NOW})
@@ -611,33 +611,33 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // answers with those that were not its to end, which are mostly none: an answer of all ids cost 1 µs a job.
     doneAlike: `
       with gone as (
-        delete from ${t.ready} r where r.id = any(:places::uuid[]) and r.token = :token::bigint and ${own("r")}
-        returning r.id, r.line, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress, r.watched
+        delete from ${t.ready} r where r.id = any(:rowKeys::uuid[]) and r.token = :token::bigint and ${own("r")}
+        returning r.id, r.job_type, r.rank, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, r.session, r.errors, r.progress, r.watched
       ),
       kept as (
-        insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
-        select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, errors, progress from gone
+        insert into ${t.history} (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, errors, progress)
+        select id, job_type, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW_ONCE}, session, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${own("c")})
-      select o.id as place, false as watched from unnest(:places::uuid[]) as o (id)
-      where (select count(*) from gone) < cardinality(:places::uuid[]) and o.id not in (select id from gone)
+      select o.id as row_key, false as watched from unnest(:rowKeys::uuid[]) as o (id)
+      where (select count(*) from gone) < cardinality(:rowKeys::uuid[]) and o.id not in (select id from gone)
       union all select id, true from gone where watched`,
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: `
       with t as materialized (
-        select * from unnest(:rows.place::uuid[], :rows.token::bigint[], :rows.output::text[]) as t (id, token, output)
+        select * from unnest(:rows.rowKey::uuid[], :rows.token::bigint[], :rows.output::text[]) as t (id, token, output)
       ),
       gone as (
         delete from ${t.ready} r using t
-        where r.id = any(:rows.place::uuid[]) and r.id = t.id and r.token = t.token and ${own("r")}
+        where r.id = any(:rows.rowKey::uuid[]) and r.id = t.id and r.token = t.token and ${own("r")}
         returning r.*, t.output
       ),
       kept as (
-        insert into ${t.history} (id, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress)
-        select id, line, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone
+        insert into ${t.history} (id, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress)
+        select id, job_type, rank, 'done', attempt, crashes, throttles, run_at, started_at, ${NOW}, session, output, errors, progress from gone
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${own("c")})
-      select id as place, watched from gone`,
+      select id as row_key, watched from gone`,
     end: end(own),
     again: again(own),
     endOrphans: end(untouched),
@@ -649,7 +649,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         cool_at = ${NOW}
       where q.name = any(array(
           select w.name from ${t.queue} w where w.cool_base_ms is not null and (w.cool_until is null or w.cool_until <= ${NOW})
-            and w.name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.id = any(:ids::uuid[]))
+            and w.name in (select l.queue from ${t.ready} r join ${t.job_type} l on l.id = r.job_type where r.id = any(:ids::uuid[]))
           order by w.name for update))
         and (q.cool_until is null or q.cool_until <= ${NOW})
       returning q.name`,
@@ -677,8 +677,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       ),
       gone as (
         delete from ${t.ready} r using t where r.id = t.id and r.token is null
-        returning r.id, r.line, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
-          r.watched, t.state, null::text as output, t.errors, null::text as error_group, r.attempt, r.crashes, true as keep
+        returning r.id, r.job_type, r.rank, r.throttles, r.run_at, r.started_at, r.session, r.progress,
+          r.watched, t.state, null::text as output, t.errors, null::text as failure_group, r.attempt, r.crashes, true as keep
       ),${file}
       select id, watched from gone`,
     // A pause does not take the place of a cancel that was asked of the same claim before. What the row has is what whoever gives
@@ -689,20 +689,20 @@ export function statements(t: Tables, recent: string = t.job): Statements {
           as c (id, session, token, reason, pause)
       ),
       marked as (
-        update ${t.ready} r set wish = case when c.pause and coalesce(r.wish, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
+        update ${t.ready} r set request = case when c.pause and coalesce(r.request, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
         from c where r.id = c.id and r.token = c.token
       )
       insert into ${t.cancel} as x (id, session, token, reason, pause, asked_at)
       select c.id, c.session, c.token, c.reason, c.pause, ${NOW} from c
       on conflict (id) do update set session = excluded.session, token = excluded.token, pause = excluded.pause and (x.pause or x.token <> excluded.token),
         reason = case when excluded.pause and not x.pause and x.token = excluded.token then x.reason else excluded.reason end`,
-    wishesOf: `select x.id, x.token, x.reason, x.pause from ${t.cancel} x where x.id = any(:ids::uuid[]) order by x.id`,
-    strayWishes: `
+    requestsOf: `select x.id, x.token, x.reason, x.pause from ${t.cancel} x where x.id = any(:ids::uuid[]) order by x.id`,
+    strayRequests: `
       select x.id from ${t.cancel} x join ${t.ready} r on r.id = x.id
       where r.token is null and r.waits = 'resume' order by x.id limit :limit::int`,
     withdraw: `
       with unmarked as (
-        update ${t.ready} r set wish = null where r.id = any(:ids::uuid[]) and (r.wish = ${PAUSE} or (r.wish = ${CANCEL} and not :pauses::bool))
+        update ${t.ready} r set request = null where r.id = any(:ids::uuid[]) and (r.request = ${PAUSE} or (r.request = ${CANCEL} and not :pauses::bool))
       )
       delete from ${t.cancel} x where x.id = any(:ids::uuid[]) and (x.pause or not :pauses::bool) returning x.id`,
     // What waits by itself looks anew when it is resumed; what was due keeps its time, and what waits for others (after) its count.
@@ -728,7 +728,7 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       m as (delete from ${t.member} where id = any(array(select id from h union all select id from r))),
       g as (delete from ${t.log} where job = any(array(select id from h union all select id from r)))
       select id, state from h union all select id, null from r`,
-    forgetUsed: `
+    deleteExpiredIds: `
       with used as (
         delete from ${t.used_id} where id = any(array(
           select id from ${t.used_id} where at <= ${NOW} - ${RESENT_MS} order by at limit :limit::int for update skip locked)) returning id
@@ -743,20 +743,20 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where u.expires_at <= ${NOW} and u.expires_at >= :at::bigint and (u.expires_at, u.scope, u.key) > (:at::bigint, :scope::text, :key::text)
       order by u.expires_at, u.scope, u.key limit :limit::int`,
     // Who takes a key has its row locked: it is passed over.
-    forgetKeys: `
+    deleteExpiredKeys: `
       delete from ${t.unique_key} where ctid = any(array(
         select u.ctid from unnest(:rows.scope::text[], :rows.key::text[], :rows.id::uuid[]) as w (scope, key, id)
         join ${t.unique_key} u on u.scope = w.scope and u.key = w.key and u.id = w.id
         where u.expires_at <= ${NOW} and not exists (select 1 from ${t.ready} r where r.id = u.id)
         order by u.scope, u.key for update of u skip locked)) returning id`,
     findEnded: `
-      select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line
+      select h.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.id = h.id join ${t.job_type} l on l.id = h.job_type
       where h.id = any(:ids::uuid[]) order by h.id desc for update of h`,
     revive: `
-      with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, line, rank, errors, progress)
-      insert into ${t.ready} (id, line, rank, run_at, begun, watched, errors, lane)
-      select h.id, h.line, h.rank, ${NOW}, true, true, h.errors, (
-        select a.id from ${t.line} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
+      with h as (delete from ${t.history} where id = any(:ids::uuid[]) returning id, job_type, rank, errors, progress)
+      insert into ${t.ready} (id, job_type, rank, run_at, begun, watched, errors, lane)
+      select h.id, h.job_type, h.rank, ${NOW}, true, true, h.errors, (
+        select a.id from ${t.job_type} l join ${t.job} j on j.id = h.id join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.job_type and l.laned
       ) from h returning id`,
     inputsOf: `select id, input from ${t.job} where id = any(:ids::uuid[])`,
     setInputs: `
@@ -775,28 +775,28 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // What waits for others keeps its time until they have ended.
     editQueued: `
       with n as materialized (
-        select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[], :rows.laneId::int[], :rows.delay::bigint[], :rows.runAt::bigint[])
-          as n (id, line, rank, lane, delay, run_at)
+        select * from unnest(:rows.id::uuid[], :rows.jobType::int[], :rows.rank::int[], :rows.laneId::int[], :rows.delay::bigint[], :rows.runAt::bigint[])
+          as n (id, job_type, rank, lane, delay, run_at)
       ),
       edited as (
-        update ${t.ready} r set line = coalesce(n.line, r.line), rank = coalesce(n.rank, r.rank), lane = coalesce(n.lane, r.lane),
+        update ${t.ready} r set job_type = coalesce(n.job_type, r.job_type), rank = coalesce(n.rank, r.rank), lane = coalesce(n.lane, r.lane),
           run_at = case when r.waits is null then coalesce(${newTime}, r.run_at) else r.run_at end,
           due_at = case when r.waits is null then r.due_at else coalesce(${newTime}, r.due_at) end,
           note = case when coalesce(n.run_at, n.delay) is null or r.waits = 'resume' then r.note end
-        from n where r.id = n.id and r.token is null returning r.id, n.line as moved
+        from n where r.id = n.id and r.token is null returning r.id, n.job_type as moved
       ),
       moved as (
-        update ${t.job} j set line = e.moved from edited e where j.id = e.id and e.moved is not null
+        update ${t.job} j set job_type = e.moved from edited e where j.id = e.id and e.moved is not null
       )
       select id from edited`,
     editEnded: `
-      with n as materialized (select * from unnest(:rows.id::uuid[], :rows.line::int[], :rows.rank::int[]) as n (id, line, rank)),
+      with n as materialized (select * from unnest(:rows.id::uuid[], :rows.jobType::int[], :rows.rank::int[]) as n (id, job_type, rank)),
       edited as (
-        update ${t.history} h set line = coalesce(n.line, h.line), rank = coalesce(n.rank, h.rank)
-        from n where h.id = n.id and h.id = any(:rows.id::uuid[]) returning h.id, n.line
+        update ${t.history} h set job_type = coalesce(n.job_type, h.job_type), rank = coalesce(n.rank, h.rank)
+        from n where h.id = n.id and h.id = any(:rows.id::uuid[]) returning h.id, n.job_type
       ),
       moved as (
-        update ${t.job} j set line = e.line from edited e where j.id = e.id and j.id = any(:rows.id::uuid[]) and e.line is not null
+        update ${t.job} j set job_type = e.job_type from edited e where j.id = e.id and j.id = any(:rows.id::uuid[]) and e.job_type is not null
       )
       select id from edited`,
 
@@ -810,13 +810,13 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         count(r.id) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > ${NOW} and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= ${NOW}) as oldest,
         min(r.run_at) filter (where r.token is null and r.run_at > ${NOW} and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as next
-      from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
+      from ${t.job_type} l left join ${t.ready} r on r.job_type = l.id group by l.queue, l.name`,
     setQueue: `
       insert into ${t.queue} as q (name, paused_at, drain_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
       values (:name, case when :paused::bool then ${NOW} end, case when :draining::bool then ${NOW} end, :settings, :coolBase::bigint, :coolMax::bigint, coalesce(:limited::bool, false),
         case when :limited::bool then ${NOW} + 15000 end)
       on conflict (name) do update set
-        limited = coalesce(:limited::bool, q.limited), gate_at = null,
+        limited = coalesce(:limited::bool, q.limited), limited_until = null,
         adopt_until = case when :limited::bool and not q.limited then ${NOW} + 15000 else q.adopt_until end,
         paused_at = case when :paused::bool is null then q.paused_at when :paused::bool then coalesce(q.paused_at, ${NOW}) end,
         drain_at = case when :draining::bool and q.paused_at is null then coalesce(q.drain_at, ${NOW}) when :paused::bool is null then q.drain_at end,
@@ -827,22 +827,22 @@ export function statements(t: Tables, recent: string = t.job): Statements {
     // Values and laterals instead of joins, or a table that was never analyzed is hashed whole.
     endDrains: `
       with recursive scope as materialized (
-        select l.id as line, l.queue from ${t.line} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
+        select l.id as job_type, l.queue from ${t.job_type} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
       ),${levels}
       update ${t.queue} q set paused_at = ${NOW}, drain_at = null
       where q.drain_at is not null
         and not exists (
-          select 1 from scope s join level_of l on l.line = s.line
-          where s.queue = q.name and (select true from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.run_at <= ${NOW} limit 1))
+          select 1 from scope s join level_of l on l.job_type = s.job_type
+          where s.queue = q.name and (select true from ${t.ready} r where r.job_type = l.job_type and r.rank = l.rank and r.run_at <= ${NOW} limit 1))
         and not exists (
           select 1 from ${t.claim} c cross join lateral unnest(c.ids) as o (id)
-            cross join lateral (select h.line from ${t.ready} h where h.id = o.id and h.token = c.token offset 0) r
-            join ${t.line} l on l.id = r.line
+            cross join lateral (select h.job_type from ${t.ready} h where h.id = o.id and h.token = c.token offset 0) r
+            join ${t.job_type} l on l.id = r.job_type
           where l.queue = q.name)
         -- Nor one that waits for a job that has ended, of which it will hear in a moment.
         and not exists (
-          select 1 from ${t.dependency} d cross join lateral (select w.line from ${t.ready} w where w.id = d.job offset 0) r
-            join ${t.line} l on l.id = r.line
+          select 1 from ${t.dependency} d cross join lateral (select w.job_type from ${t.ready} w where w.id = d.job offset 0) r
+            join ${t.job_type} l on l.id = r.job_type
           where l.queue = q.name and ${unheard(t)})
       returning q.name`,
     holds: `select name, array_to_json(queues)::text as queues, reason, set_at from ${t.hold} order by name`,
@@ -884,9 +884,9 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       update ${t.session} set quiet_at = null
       where id = any(:sessions::bigint[]) and kind = 'worker' and lease_until > ${NOW} and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.kind}`,
-    registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at)
+    definitions: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.definition}`,
+    registerDefinitions: `
+      insert into ${t.definition} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at)
       select w.name, w.has_unique, w.has_lane, w.is_machine, w.lanes, w.budget, ${NOW}
       from unnest(:rows.name::text[], :rows.unique::bool[], :rows.lane::bool[], :rows.machine::bool[], :rows.lanes::text[], :rows.budget::text[])
         as w (name, has_unique, has_lane, is_machine, lanes, budget)
@@ -937,22 +937,22 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       where name = :name and next_at is not distinct from :expected::bigint returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = ${NOW} where name = :name and fault is null returning name`,
-    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from::bigint and at < :to::bigint order by at`,
+    occurrencesMade: `select at from ${t.occurrence} where schedule = :name and at >= :from::bigint and at < :to::bigint order by at`,
     // The comparison takes the name along: with `schedule = …` Postgres expects few rows on a table that was never analyzed, and
     // fetches and sorts all of its slots (16,000 rows read; this way 500). Those of other schedules are left out afterwards.
-    newestSlots: `
+    newestOccurrences: `
       select s.at, s.job from (
-        select schedule, at, job from ${t.slot} where (schedule, at) <= (:name, 9223372036854775807::bigint)
+        select schedule, at, job from ${t.occurrence} where (schedule, at) <= (:name, 9223372036854775807::bigint)
         order by schedule desc, at desc limit :limit::int
       ) s where s.schedule = :name`,
-    slotsAround: `
+    occurrencesAround: `
       select at, job from (
-        select * from (select schedule, at, job from ${t.slot} where (schedule, at) < (:name, :at::bigint) order by schedule desc, at desc limit 1) b
+        select * from (select schedule, at, job from ${t.occurrence} where (schedule, at) < (:name, :at::bigint) order by schedule desc, at desc limit 1) b
         union all
-        select * from (select schedule, at, job from ${t.slot} where (schedule, at) > (:name, :at::bigint) order by schedule, at limit 1) a
+        select * from (select schedule, at, job from ${t.occurrence} where (schedule, at) > (:name, :at::bigint) order by schedule, at limit 1) a
       ) s where s.schedule = :name`,
     // Behind fences, so that each job is looked up by its key: as a join it may become a scan of the jobs of all days.
-    slotJobs: `
+    occurrenceJobs: `
       select o.id, w.*, j.extras, coalesce((select true from ${t.step} p where p.job = o.id limit 1), false) as stepped
       from unnest(:ids::uuid[]) as o (id)
       cross join lateral (
@@ -964,8 +964,8 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         offset 0
       ) w
       cross join lateral (select k.extras from ${t.job} k where k.id = o.id offset 0) j`,
-    addSlots: `
-      insert into ${t.slot} (schedule, at, job, made_at)
+    addOccurrences: `
+      insert into ${t.occurrence} (schedule, at, job, made_at)
       select * from unnest(:rows.name::text[], :rows.at::bigint[], :rows.job::uuid[], :rows.madeAt::bigint[])
       on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
@@ -1068,14 +1068,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
         and l.id < (select o.id from ${t.log} o where o.job = n.job order by o.id desc limit 1 offset :skip::int)`,
     logLines: `
       select id, job, at, level, attempt, message, details from ${t.log} where job = :job::uuid order by id desc limit :limit::int`,
-    forgetSeries: `
+    deleteOldSeries: `
       with m as (delete from ${t.metric} where minute < :metricsBefore::bigint),
         s as (delete from ${t.metric_sum} where minute < :metricsBefore::bigint),
-        a as (delete from ${t.slot} where made_at < :metricsBefore::bigint),
+        a as (delete from ${t.occurrence} where made_at < :metricsBefore::bigint),
         g as (delete from ${t.gauge} where minute < :metricsBefore::bigint),
         o as (delete from ${t.log} l where not ${exists("l.job")})
       delete from ${t.event} where id < :eventsBefore::uuid`,
-    ...flowStatements(t, NOW, own),
+    ...workflowStatements(t, NOW, own),
     ...batchStatements(t, NOW),
     ...insightStatements(t, {
       NOW,
@@ -1085,14 +1085,14 @@ export function statements(t: Tables, recent: string = t.job): Statements {
       endedAnd: (more) => endedAmong(every("h", t.history), more),
       levels,
     }),
-    ...triageStatements(t, NOW),
+    ...failureStatements(t, NOW),
 
-    duty: `
-      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, ${NOW} + :every::bigint, ${NOW}, :by)
+    takeUpkeepTask: `
+      insert into ${t.upkeep_task} as d (name, next_at, done_at, by) values (:name, ${NOW} + :every::bigint, ${NOW}, :by)
       on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= ${NOW} returning name`,
-    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
+    upkeepTasks: `select name, next_at, done_at, by from ${t.upkeep_task} order by name`,
     expired: `
-      select h.id, h.state from ${t.history} h join ${t.line} l on l.id = h.line
+      select h.id, h.state from ${t.history} h join ${t.job_type} l on l.id = h.job_type
       where h.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid) and h.id < :before::uuid and h.state = any(:states::text[]) and h.ended_at <= ${NOW} - :keep::bigint
         and (:queues::text[] is null or l.queue = any(:queues::text[])) and not (l.queue = any(:except::text[]))
       order by h.id limit :limit::int`,

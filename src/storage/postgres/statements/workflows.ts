@@ -1,5 +1,5 @@
 /**
- * The flows' part of Postgres's catalogue. Read it beside storage/sqlite/statements/workflows.ts.
+ * The workflows' part of Postgres's catalogue. Read it beside storage/sqlite/statements/workflows.ts.
  *
  * What is Postgres's own here, and why:
  *  - A write of a run locks its row in `ready` (`for share`), so that a takeover either comes before it and is seen, or
@@ -21,9 +21,9 @@ export const unheard = (t: Tables): string => `
         d.state is null and (select k.id from ${t.ready} k where k.id = d.on_job) is null
           and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.id = d.on_job), 'gone') in ('done', 'gone'))`;
 
-export function flowStatements(t: Tables, NOW: string, own: (row: string) => string) {
+export function workflowStatements(t: Tables, NOW: string, own: (row: string) => string) {
   // Named, and never `*`: a statement that is prepared must not give another column after a migration beside it.
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
+  const columns = `job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   const held = `
       held as materialized (
         select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and ${own("r")} for share
@@ -49,23 +49,23 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
   return {
     recordSteps: `
       with n as materialized (
-        select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.place::int[], :rows.kind::text[],
+        select * from unnest(:rows.job::uuid[], :rows.token::bigint[], :rows.name::text[], :rows.seq::int[], :rows.givenOrder::int[], :rows.kind::text[],
           :rows.state::text[], :rows.attempt::int[], :rows.tries::int[], :rows.took::bigint[], :rows.wakeIn::bigint[], :rows.undo::bool[], :rows.fails::int[], :rows.given::int[],
           :rows.output::text[], :rows.error::text[], :rows.label::text[], :rows.after::text[])
-          as n (job, token, name, seq, place, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label, after)
+          as n (job, token, name, seq, given_order, kind, state, attempt, tries, took, wake_in, undo, fails, given, output, error, label, after)
       ),
       held as materialized (
         select r.id, r.token from ${t.ready} r where r.id = any(:rows.job::uuid[]) and r.token = any(:rows.token::bigint[]) and ${own("r")}
         order by r.id for share
       )
       insert into ${t.step} as s (${columns})
-      select n.job, n.name, n.seq, n.place, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
+      select n.job, n.name, n.seq, n.given_order, n.kind, n.state, n.attempt, n.tries, ${NOW} - n.took,
         case when n.state <> 'open' then ${NOW} end, ${NOW} + n.wake_in, null, null, n.undo, n.fails, n.given, n.output, n.error, n.label
       from n join held h on h.id = n.job and h.token = n.token where ${whole("n.job", "n.after")}
       ${stepUpsert}
       returning s.job, s.name, s.wake_at`,
     findSteps: `select ${columns} from ${t.step} where job = :id::uuid order by seq, name`,
-    // The comparison takes the job along, as in `newestSlots`: Postgres expects few steps of one job, and fetches and sorts all of
+    // The comparison takes the job along, as in `newestOccurrences`: Postgres expects few steps of one job, and fetches and sorts all of
     // them (20,000 rows read; this way 500). Steps of the run before, which a short one lets in, are left out afterwards.
     stepsBefore: `
       select ${columns} from (
@@ -75,11 +75,11 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
     countSteps: `select count(*) as n from (select 1 from ${t.step} where job = :id::uuid and seq < :before::int limit :limit::int) one`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
-      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.line} l on l.id = h.line where h.id = :id::uuid`,
+      from ${t.history} h join ${t.job} j on j.id = h.id join ${t.job_type} l on l.id = h.job_type where h.id = :id::uuid`,
     // As of the fork's first attempt: a failure that the handler answered is not tried again (workflows/replay.ts).
     copySteps: `
-      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
-      select :to::uuid, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, given, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
+      insert into ${t.step} (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
+      select :to::uuid, name, seq, given_order, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, false, fails, given, output, error, label from ${t.step} where job = :id::uuid and seq < :before::int`,
     markBegun: `update ${t.ready} set begun = true where id = :id::uuid`,
     findStep: `select ${columns} from ${t.step} where job = :id::uuid and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
@@ -100,7 +100,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
         from t
       ),
       spent as (delete from ${t.claim} c where c.token = any(:spent::bigint[]) and ${own("c")})
-      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, wish = null, waits = u.waits,
+      update ${t.ready} r set token = null, session = null, begun = true, attempt = u.attempt, crashes = 0, counted = null, note = null, request = null, waits = u.waits,
         pending = case when u.open > 0 then case when u.every then u.unmet else 1 end end, due_at = null,
         run_at = case when u.signalled then ${NOW}
           when u.open > 0 and case when u.every then u.unmet = 0 else u.unmet < u.open end then ${NOW}
@@ -129,7 +129,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       ),
       taken as (
         insert into ${t.step} as s (${columns})
-        select h.id, :name::text, :seq::int, case when o.over then :place::int end, 'signal', case when o.over then 'done' else 'open' end,
+        select h.id, :name::text, :seq::int, case when o.over then :givenOrder::int end, 'signal', case when o.over then 'done' else 'open' end,
           :attempt::int, 1, ${NOW}, case when o.over then ${NOW} end, k.wake_at, :topic::text, null, false, :fails::int, :given::int,
           case when o.over then coalesce((select data from got), 'null') end, null,
           case when o.over and not exists (select 1 from got) then 'timeout' end
@@ -164,8 +164,8 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
         exists (select 1 from ${t.session} s where (s.closed_at is null and s.lease_until <= ${NOW}) or s.closed_at < ${NOW} - 604800000)
           or exists (select 1 from ${t.cancel})
           or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > ${NOW})) as sessions,
-        exists (select 1 from (${strays}) s) as flows,
-        exists (select 1 from ${t.override} where until_at <= ${NOW}) as overrides,
+        exists (select 1 from (${strays}) s) as workflows,
+        exists (select 1 from ${t.temporary_limit} where until_at <= ${NOW}) as temporary_limits,
         exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits,
         exists (select 1 from ${t.queue} where drain_at is not null) as drains`,
     watch: `
@@ -233,7 +233,7 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       select h.id, n.name, n.seq, n.seq, n.kind, n.state, n.tries, n.tries, ${NOW} - n.took, case when n.state = 'done' then ${NOW} end, null, null, null, false, 0, n.seq, n.output, null, n.label
       from held h, unnest(:rows.name::text[], :rows.seq::int[], :rows.kind::text[], :rows.state::text[], :rows.tries::int[], :rows.took::bigint[],
         :rows.output::text[], :rows.label::text[]) as n (name, seq, kind, state, tries, took, output, label)
-      on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+      on conflict (job, name) do update set seq = excluded.seq, given_order = excluded.given_order, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
         started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
         where excluded.seq >= s.seq
       returning s.job as id`,
@@ -241,14 +241,14 @@ export function flowStatements(t: Tables, NOW: string, own: (row: string) => str
       with ${held}
       update ${t.job} j set extras = :extras::text from held h where j.id = h.id and j.id = :id::uuid returning j.id`,
     stillHeld: `select r.id from ${t.ready} r where r.id = :id::uuid and r.token = :token::bigint and r.session = :session::bigint`,
-    liveFlows: `
-      select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id
+    liveWorkflows: `
+      select r.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.job_type} l on l.id = r.job_type join ${t.job} j on j.id = r.id
       where r.begun and l.name = any(:names::text[]) and r.id > coalesce(:after::uuid, '00000000-0000-0000-0000-000000000000'::uuid) and exists (select 1 from ${t.step} s where s.job = r.id)
       order by r.id limit :limit::int`,
-    flowRow: `
-      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.id = r.id where r.id = :id::uuid
+    workflowRow: `
+      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.job_type} l on l.id = r.job_type join ${t.job} j on j.id = r.id where r.id = :id::uuid
       union all
-      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.line} l on l.id = h.line join ${t.job} j on j.id = h.id where h.id = :id::uuid
+      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.job_type} l on l.id = h.job_type join ${t.job} j on j.id = h.id where h.id = :id::uuid
       limit 1`,
   } satisfies Partial<Statements>;
 }

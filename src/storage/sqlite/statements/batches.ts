@@ -33,7 +33,7 @@ export function batchStatements(t: Tables) {
         select * from (select k.id, 1 from ${t.batch} k where k.then_job = :id order by k.id desc limit :limit)
       ) x cross join ${t.batch} b on b.id = x.batch
       order by b.id desc, x."then" limit :limit`,
-    forgetBatches: `
+    deleteBatches: `
       delete from ${t.batch} where id in (
         select b.id from ${t.batch} b where b.id < :before and not exists (select 1 from ${t.member} m where m.batch = b.id)
         order by b.id limit :limit

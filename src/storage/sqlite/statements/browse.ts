@@ -20,11 +20,11 @@ interface Shared {
 
 export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels }: Shared) {
   const seq = seqOf(t);
-  const lineAsked = `(:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
-  const linesIn = `from ${t.line} l
-          where ${lineAsked}`;
+  const jobTypeAsked = `(:queues is null or l.queue in (select value from json_each(:queues))) and (:names is null or l.name in (select value from json_each(:names)))`;
+  const jobTypesIn = `from ${t.job_type} l
+          where ${jobTypeAsked}`;
   const among = (row: string) =>
-    `((:queues is null and :names is null) or ${row}.line in (select l.id ${linesIn}))`;
+    `((:queues is null and :names is null) or ${row}.job_type in (select l.id ${jobTypesIn}))`;
   // By keys, and with numbers as places in a list: `items.0.id` may mean either.
   const path = (part: string) => `(select '$' || group_concat(${part}, '') from json_each(p.value) s)`;
   const value = (at: string) =>
@@ -35,18 +35,18 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
           ? `
       wanted as materialized (
         select v.value as want, ${path(`'."' || s.value || '"'`)} as path,
-          ${path(`case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"' end`)} as place
+          ${path(`case when s.value glob '[0-9]*' then '[' || s.value || ']' else '."' || s.value || '"' end`)} as row_key
         from json_each(:paths) p join json_each(:wants) v on v.key = p.key
       ),`
           : ""
       }
       found as (
-        select w.seq, w.state, w.line from walked w
+        select w.seq, w.state, w.job_type from walked w
         where ${conditions(given, {
           states: "w.state in (select value from json_each(:states))",
-          "queues names": `w.line in (select l.id from ${t.line} l where ${linesOf(given)})`,
-          group: "w.error_group = :group",
-          retrying: "w.error_group is not null",
+          "queues names": `w.job_type in (select l.id from ${t.job_type} l where ${jobTypesOf(given)})`,
+          group: "w.failure_group = :group",
+          retrying: "w.failure_group is not null",
           endedMin: "w.ended_at >= :endedMin",
           endedMax: "w.ended_at <= :endedMax",
           "attemptMin attemptMax ranMin ranMax worker error": `exists (
@@ -55,7 +55,7 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
             select 1 from ${t.job} j where j.seq = w.seq and ${ofJob(given, table)})`,
         })}
       )`;
-  const linesOf = (given: Given) =>
+  const jobTypesOf = (given: Given) =>
     conditions(given, {
       queues: "l.queue in (select value from json_each(:queues))",
       names: "l.name in (select value from json_each(:names))",
@@ -80,17 +80,17 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
       trace: "j.extras like :trace",
       search: `(instr(lower(j.input), :search) > 0 or instr(lower(j.context), :search) > 0 or exists (select 1 from ${table} e where e.seq = w.seq and instr(lower(e.errors), :search) > 0))`,
       paths: `json_valid(j.input) and not exists (
-                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.place")}) is not x.want)`,
+                select 1 from wanted x where coalesce(${value("x.path")}, ${value("x.row_key")}) is not x.want)`,
     });
   type Taken = (given: Given) => string;
   const browse = (taken: Taken, table: string) => (given: Given) =>
     `${walk(given, taken(given), table)}
-      select * from (select ${seq.id("f.seq")} as id, f.seq as place, null as bottom, null as walked from found f order by f.seq desc limit :limit)
+      select * from (select ${seq.id("f.seq")} as id, f.seq as row_key, null as bottom, null as walked from found f order by f.seq desc limit :limit)
       union all
       select null, null, (select min(seq) from walked), (select count(*) from walked)`;
   const tally = (taken: Taken, table: string) => (given: Given) =>
     `${walk(given, taken(given), table)}
-      select f.state, f.line, count(*) as n, null as bottom from found f group by f.state, f.line
+      select f.state, f.job_type, count(*) as n, null as bottom from found f group by f.state, f.job_type
       union all select null, null, (select count(*) from walked), (select min(seq) from walked)`;
   const under = (row: string) => `${row}.seq < coalesce(cast(:cursor as integer), 9223372036854775807)`;
   /** The clock of the enqueuing process may have been corrected since, hence the slack. */
@@ -102,24 +102,24 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
       since: `${row}.seq >= ${seq.at(`:since - ${CLOCK_SLACK_MS}`)}`,
     });
   const newest = (row: string) => `order by ${row}.seq desc limit :scan`;
-  const columns = `r.seq, r.line, ${state} as state, r.error_group, null as ended_at`;
-  const endedColumns = `h.seq, h.line, h.state, h.error_group, h.ended_at`;
+  const columns = `r.seq, r.job_type, ${state} as state, r.failure_group, null as ended_at`;
+  const endedColumns = `h.seq, h.job_type, h.state, h.failure_group, h.ended_at`;
   const takenLive = (given: Given) =>
     `select ${columns} from ${t.ready} r where ${bounded(given, "r")} ${newest("r")}`;
   const takenHeld = (given: Given) => `
         select ${columns} from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
         where ${bounded(given, "r")} ${newest("r")}`;
-  const takenTroubled = (given: Given) =>
-    `select ${columns} from ${t.ready} r where r.error_group is not null and ${bounded(given, "r")} ${newest("r")}`;
+  const takenFailed = (given: Given) =>
+    `select ${columns} from ${t.ready} r where r.failure_group is not null and ${bounded(given, "r")} ${newest("r")}`;
   const takenEnded = (given: Given) =>
     `select ${endedColumns} from ${t.history} h where ${bounded(given, "h")} ${newest("h")}`;
-  const takenUnhappy = (given: Given) =>
+  const takenNotDone = (given: Given) =>
     `select ${endedColumns} from ${t.history} h where h.state <> 'done' and ${bounded(given, "h")} ${newest("h")}`;
   // What a run called or enqueued, by the index of parents (which has the numbers in it), and the jobs of a batch; each is looked up where it is.
   const takenFrom = (some: Taken) => (given: Given) =>
     `
-        select c.seq, coalesce(r.line, h.line) as line, case when r.seq is null then h.state else ${state} end as state,
-          coalesce(r.error_group, h.error_group) as error_group, h.ended_at
+        select c.seq, coalesce(r.job_type, h.job_type) as job_type, case when r.seq is null then h.state else ${state} end as state,
+          coalesce(r.failure_group, h.failure_group) as failure_group, h.ended_at
         from (select p.seq from ${some(given)} and ${bounded(given, "p")} ${newest("p")}) c
         left join ${t.ready} r on r.seq = c.seq left join ${t.history} h on h.seq = c.seq`;
   const takenChildren = takenFrom(() => `${t.job} p where p.parent_id = :workflow`);
@@ -140,44 +140,44 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
   // What waits for a signal or for others until a time: not due later, but waiting (as `state` says). An index of its own has it.
   const until = `${later} and r.waits in ('signal', 'jobs')`;
   const timed = `r.token is null and r.run_at < ${WAITING_AT} and r.waits in ('signal', 'jobs')`;
-  const ofLevel = `${t.ready} r where r.line = lv.line and r.rank = lv.rank`;
+  const ofLevel = `${t.ready} r where r.job_type = lv.job_type and r.rank = lv.rank`;
   const count = (where: string, most = "(select n from cap)") =>
     `(select count(*) from (select 1 from ${ofLevel} and ${where} limit ${most}) x)`;
   const dueIn = (row: string) =>
-    `${row}.line = lv.line and ${row}.rank = lv.rank and ${row}.token is null and ${row}.run_at <= :now`;
-  const caused = (row: string) =>
-    `${row}.error_group is not null and (:group is null or ${row}.error_group = :group) and ${among(row)}`;
+    `${row}.job_type = lv.job_type and ${row}.rank = lv.rank and ${row}.token is null and ${row}.run_at <= :now`;
+  const inGroup = (row: string) =>
+    `${row}.failure_group is not null and (:group is null or ${row}.failure_group = :group) and ${among(row)}`;
   const short = (query: string) => `
       select id, rank, attempt, crashes, run_at, started_at, ended_at, errors, state, waits, created_at, max_attempts, key, lane, context, parent_id,
-        queue, name, worker_id, error_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
+        queue, name, worker_id, failure_group, case when octet_length(input) <= 4096 then input end as input, octet_length(input) as input_bytes
       from (${query}) one`;
   const more = (row: string) =>
-    `${row}.error_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
+    `${row}.failure_group, ${row}.throttles, j.timeout_ms, j.deadline_at, j.extras, `;
   const detailed = { live: liveAnd(more("r")), ended: endedAnd(more("h")) };
 
   return {
     browseLive: browse(takenLive, t.ready),
     browseHeld: browse(takenHeld, t.ready),
-    browseTroubled: browse(takenTroubled, t.ready),
+    browseFailed: browse(takenFailed, t.ready),
     browseEnded: browse(takenEnded, t.history),
-    browseUnhappy: browse(takenUnhappy, t.history),
+    browseNotDone: browse(takenNotDone, t.history),
     browseChildren: browse(takenChildren, either),
     browseNamed: browse(takenNamed, either),
     browseMembers: browse(takenMembers, either),
     tallyLive: tally(takenLive, t.ready),
     tallyHeld: tally(takenHeld, t.ready),
-    tallyTroubled: tally(takenTroubled, t.ready),
+    tallyFailed: tally(takenFailed, t.ready),
     tallyEnded: tally(takenEnded, t.history),
-    tallyUnhappy: tally(takenUnhappy, t.history),
+    tallyNotDone: tally(takenNotDone, t.history),
     tallyChildren: tally(takenChildren, either),
     tallyMembers: tally(takenMembers, either),
-    lineUp: `
-      with recursive scope as (select l.id as line ${linesIn}),${levels}
-      select ${seq.id("r.seq")} as id, r.seq as place, r.run_at, r.waits from level_of lv cross join ${t.ready} r
+    jobsInOrder: `
+      with recursive scope as (select l.id as job_type ${jobTypesIn}),${levels}
+      select ${seq.id("r.seq")} as id, r.seq as row_key, r.run_at, r.waits from level_of lv cross join ${t.ready} r
       where lv.rank is not null and r.seq in (
         select c.seq from ${t.ready} c
-        where c.line = lv.line and c.rank = lv.rank and c.token is null and c.run_at > :now and c.run_at < ${WAITING_AT}
-          and (c.run_at, c.seq) > (:fromAt, cast(:fromPlace as integer))
+        where c.job_type = lv.job_type and c.rank = lv.rank and c.token is null and c.run_at > :now and c.run_at < ${WAITING_AT}
+          and (c.run_at, c.seq) > (:fromAt, cast(:fromRowKey as integer))
         order by c.run_at, c.seq limit :limit
       ) order by r.run_at, r.seq limit :limit`,
     // Through the index of ids, which is all that they read.
@@ -213,11 +213,11 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
     // is none of. What waits until a time is among what is due later, and is taken off; where there is more of it than is
     // counted, how much is left is not known. (A limit here may name no column: twice as many as are wanted are enough for any
     // number of them.)
-    tallyLines: `
-      with recursive scope as (select l.id as line ${linesIn}),${levels},
+    tallyJobTypes: `
+      with recursive scope as (select l.id as job_type ${jobTypesIn}),${levels},
       waiters (found) as materialized (select exists (select 1 from ${t.ready} r where ${timed} limit 1)),
       ends as materialized (
-        select lv.line, lv.rank, (select r.run_at from ${ofLevel} and r.token is null order by r.run_at desc limit 1) as last
+        select lv.job_type, lv.rank, (select r.run_at from ${ofLevel} and r.token is null order by r.run_at desc limit 1) as last
         from level_of lv where lv.rank is not null
       ),
       level as materialized (
@@ -235,7 +235,7 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
         select lv.*, (select n from cap) as most, case when lv.timed < 100 then lv.timed else ${count(until)} end as until from small lv
       ),
       counted as materialized (
-        select lv.line, lv.rank, lv.most, lv.until,
+        select lv.job_type, lv.rank, lv.most, lv.until,
           case when lv.ready < 100 or lv.most = 100 then lv.ready else ${count(due)} end as ready,
           case when lv.later - lv.timed < 100 and lv.timed < 100 then lv.later
             when lv.timed = 0 then ${count(later)} else ${count(later, "(select 2 * n from cap)")} end as later,
@@ -248,7 +248,7 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
         select lv.*, case when lv.later = 0 then null
           when lv.until = 0 then (select r.run_at from ${ofLevel} and ${later} order by r.run_at limit 1)
           when lv.until < lv.most and lv.later > lv.until then (
-            select n.run_at from ${t.ready} n where n.line = lv.line and n.rank = lv.rank and n.token is null
+            select n.run_at from ${t.ready} n where n.job_type = lv.job_type and n.rank = lv.rank and n.token is null
               and n.run_at > :now and n.run_at < ${WAITING_AT} and coalesce(n.waits, 'sleep') = 'sleep' order by n.run_at limit 1) end as next
         from counted lv
       )
@@ -257,16 +257,16 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
         coalesce(sum(c.waiting + c.until), 0) as waiting, min(c.oldest) as oldest, min(c.next) as next, coalesce(max(c.ready >= c.most), 0) as more_ready,
         coalesce(max(c.later - c.until >= c.most or (c.until >= c.most and c.later > c.until)), 0) as more_scheduled,
         coalesce(max(c.waiting >= c.most or c.until >= c.most), 0) as more_waiting
-      from ${t.line} l left join nexts c on c.line = l.id where ${lineAsked} group by l.queue, l.name order by l.queue, l.name`,
+      from ${t.job_type} l left join nexts c on c.job_type = l.id where ${jobTypeAsked} group by l.queue, l.name order by l.queue, l.name`,
     tallyRunning: `
       select l.queue, l.name, c.session, :now as now, count(*) as running, min(r.started_at) as longest
       from ${t.claim} c cross join json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value and r.token = c.token
-      join ${t.line} l on l.id = r.line group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
-    lineNames: `select distinct queue, name from ${t.line} order by queue, name`,
+      join ${t.job_type} l on l.id = r.job_type group by l.queue, l.name, c.session order by l.queue, l.name, c.session`,
+    jobTypeNames: `select distinct queue, name from ${t.job_type} order by queue, name`,
     // Lanes by the jobs that are due longest and shortest, some of each level: a lane with much of what waits is among them,
     // however many lanes there are. Those found are counted on the index of lanes.
     topLanes: `
-      with recursive scope as materialized (select l.id as line from ${t.line} l where l.queue = :queue and l.laned),${levels},
+      with recursive scope as materialized (select l.id as job_type from ${t.job_type} l where l.queue = :queue and l.laned),${levels},
       piece (n) as materialized (select cast(max(10, :scan / 2 / max(1, count(*))) as integer) from level_of lv where lv.rank is not null),
       top as materialized (
         select r.lane from level_of lv cross join ${t.ready} r
@@ -276,30 +276,30 @@ export function insightStatements(t: Tables, { state, liveAnd, endedAnd, levels 
           select seq from (select c.seq from ${t.ready} c where ${dueIn("c")} order by c.run_at desc, c.seq desc limit (select n from piece))
         ) group by r.lane order by count(*) desc, r.lane limit :limit
       )
-      select a.*, :now as now, coalesce((select sum(b.back) from ${t.bell} b where b.lane = a.id), 0) as back,
+      select a.*, :now as now, coalesce((select sum(b.back) from ${t.lane_wakeup} b where b.lane = a.id), 0) as back,
         (select count(*) from (select 1 from ${t.ready} r where r.lane = a.id and r.token is null limit 10000) capped) as waiting
       from top cross join ${t.lane} a on a.id = top.lane`,
-    // By line first, which is a number: with the names joined before, grouping 50,000 took three times as long.
+    // By job type first, which is a number: with the names joined before, grouping 50,000 took three times as long.
     groupDead: `
       with walked as materialized (
-        select h.seq, h.line, h.error_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${under("h")} ${newest("h")}
+        select h.seq, h.job_type, h.failure_group, h.ended_at, h.state from ${t.history} h where h.state <> 'done' and ${under("h")} ${newest("h")}
       ),
       counted as (
-        select w.line, w.error_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
+        select w.job_type, w.failure_group, count(*) as n, min(w.ended_at) as first_at, max(w.ended_at) as last_at, max(w.seq) as newest,
           count(*) filter (where w.ended_at > :now - 3600000) as hour, count(*) filter (where w.ended_at > :now - 86400000) as day,
           count(*) filter (where w.ended_at > :now - 604800000) as week
-        from walked w where w.state = 'dead' and ${caused("w")} group by w.line, w.error_group
+        from walked w where w.state = 'dead' and ${inGroup("w")} group by w.job_type, w.failure_group
       )
-      select l.queue, l.name, c.error_group, c.n, c.first_at, c.last_at, ${seq.id("c.newest")} as sample, c.hour, c.day, c.week
-      from counted c join ${t.line} l on l.id = c.line
+      select l.queue, l.name, c.failure_group, c.n, c.first_at, c.last_at, ${seq.id("c.newest")} as sample, c.hour, c.day, c.week
+      from counted c join ${t.job_type} l on l.id = c.job_type
       union all select null, null, null, (select count(*) from walked), null, null, null, null, :now, null`,
-    groupTroubled: `
+    groupFailed: `
       with counted as (
-        select w.line, w.error_group, count(*) as n, max(w.seq) as newest
-        from (select r.seq, r.line, r.error_group from ${t.ready} r where r.error_group is not null and ${under("r")} ${newest("r")}) w
-        where ${caused("w")} group by w.line, w.error_group
+        select w.job_type, w.failure_group, count(*) as n, max(w.seq) as newest
+        from (select r.seq, r.job_type, r.failure_group from ${t.ready} r where r.failure_group is not null and ${under("r")} ${newest("r")}) w
+        where ${inGroup("w")} group by w.job_type, w.failure_group
       )
-      select l.queue, l.name, c.error_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.line} l on l.id = c.line`,
+      select l.queue, l.name, c.failure_group, c.n, ${seq.id("c.newest")} as sample, null as first_at, null as last_at from counted c join ${t.job_type} l on l.id = c.job_type`,
     addAudit: `
       insert into ${t.audit} (at, actor, action, target, outcome, details)
       values (:now, :actor, :action, :target, :outcome, :details)`,

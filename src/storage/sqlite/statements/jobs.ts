@@ -15,18 +15,18 @@ import { CANCEL, PAUSE } from "../../../lease/request-rows.ts";
 import { noMachineUnlessNamed, plainUnlessNamed } from "../../../lease/plain-jobs.ts";
 import { limitStatements } from "./limits.ts";
 import { batchStatements } from "./batches.ts";
-import { flowStatements, unheard } from "./workflows.ts";
+import { workflowStatements, unheard } from "./workflows.ts";
 import { insightStatements } from "./browse.ts";
 import { seqOf } from "../seq.ts";
-import { triageStatements } from "./failures.ts";
+import { failureStatements } from "./failures.ts";
 
 /** The claim that the statements before have filed and taken; null: none. One value, so that it is looked at once. */
 const FILED = "case when changes() > 0 then last_insert_rowid() end";
 /**
- * A claim or a look finds about so many levels one by one, but some of each line. It reads the levels behind them in order from the index,
+ * A claim or a look finds about so many levels one by one, but some of each job type. It reads the levels behind them in order from the index,
  * entry by entry: to find a level takes twenty times as long, and 20,000 priorities of delayed jobs held up all others.
  */
-const mostProbed = (lines: string): string => `(select max(20, 1000 / max(count(*), 1)) from ${lines})`;
+const mostProbed = (jobTypes: string): string => `(select max(20, 1000 / max(count(*), 1)) from ${jobTypes})`;
 /** No number is larger. */
 const LAST_SEQ = "9223372036854775807";
 
@@ -54,45 +54,45 @@ export function statements(t: Tables): Statements {
           'key', j.key, 'context', j.context, 'parent_id', j.parent_id, 'deadline_at', j.deadline_at, 'extras', j.extras)
       end as rest`;
 
-  /** The lines in scope, each with its group (whose limit it shares) and that limit. */
+  /** The job types in scope, each with its group (whose limit it shares) and that limit. */
   const scope = `
     scope as materialized (
-      select l.id as line, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
-      from json_each(:queues) q join ${t.line} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
+      select l.id as job_type, l.queue, q.value ->> 'group' as grp, q.value ->> 'limit' as n
+      from json_each(:queues) q join ${t.job_type} l on q.value ->> 'queue' is null or l.queue = q.value ->> 'queue'
       where not l.laned and (:names is null or l.name in (select value from json_each(:names)))
         and ${noMachineUnlessNamed(t, "l", ":names")} and ${open("l.queue")}
     )`;
-  /** Every (line, rank) that has rows, found by skipping through the index: one probe for each level. */
+  /** Every (job type, rank) that has rows, found by skipping through the index: one probe for each level. */
   const levels = `
-    level_of (line, rank) as (
-      select s.line, (select r.rank from ${t.ready} r where r.line = s.line and r.token is null order by r.rank limit 1) from scope s
+    level_of (job_type, rank) as (
+      select s.job_type, (select r.rank from ${t.ready} r where r.job_type = s.job_type and r.token is null order by r.rank limit 1) from scope s
       union all
-      select l.line, (select r.rank from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank order by r.rank limit 1)
+      select l.job_type, (select r.rank from ${t.ready} r where r.job_type = l.job_type and r.token is null and r.rank > l.rank order by r.rank limit 1)
       from level_of l where l.rank is not null
     )`;
   /**
-   * The levels of each line in claim order, as far as they are needed: `n` is how many jobs are still asked for when the claim comes
+   * The levels of each job type in claim order, as far as they are needed: `n` is how many jobs are still asked for when the claim comes
    * to the level. What is claimed is not in the index, so that each claim can begin at the first. The `nth` is the last that is found
    * by itself: what is behind it is read from the index, entry by entry (`behind`).
    */
-  const nextLevel = (line: string, after: string, order: string) =>
-    `(select r.rank from ${t.ready} r where r.line = ${line} and r.token is null${after} order by r.rank ${order} limit 1)`;
-  const inOrder = (line: string, after?: string) => `case when :direction > 0
-        then ${nextLevel(line, after === undefined ? "" : ` and r.rank > ${after}`, "asc")}
-        else ${nextLevel(line, after === undefined ? "" : ` and r.rank < ${after}`, "desc")} end`;
+  const nextLevel = (jobType: string, after: string, order: string) =>
+    `(select r.rank from ${t.ready} r where r.job_type = ${jobType} and r.token is null${after} order by r.rank ${order} limit 1)`;
+  const inOrder = (jobType: string, after?: string) => `case when :direction > 0
+        then ${nextLevel(jobType, after === undefined ? "" : ` and r.rank > ${after}`, "asc")}
+        else ${nextLevel(jobType, after === undefined ? "" : ` and r.rank < ${after}`, "desc")} end`;
   const level = `
-    level (line, rank, grp, n, nth) as (
-      select s.line, ${inOrder("s.line")}, s.grp, s.n, 1 from scope s where ${alive}
+    level (job_type, rank, grp, n, nth) as (
+      select s.job_type, ${inOrder("s.job_type")}, s.grp, s.n, 1 from scope s where ${alive}
       union all
-      select l.line, ${inOrder("l.line", "l.rank")}, l.grp, l.n - (
+      select l.job_type, ${inOrder("l.job_type", "l.rank")}, l.grp, l.n - (
         select count(*) from (
-          select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now
+          select 1 from ${t.ready} r where r.job_type = l.job_type and r.rank = l.rank and r.token is null and r.run_at <= :now
             and ${plainUnlessNamed(t, "r", "seq", ":names")} limit (select max(n) from scope))), l.nth + 1
       from level l where l.rank is not null and l.n > 0 and l.nth < ${mostProbed("scope")}
     )`;
   /** The next due jobs of a level, and of those behind it if it is the last that was found. The order is the index's own. */
   const dueOf = (most: string) => {
-    const due = `c.line = l.line and c.token is null and c.run_at <= :now and ${plainUnlessNamed(t, "c", "seq", ":names")}`;
+    const due = `c.job_type = l.job_type and c.token is null and c.run_at <= :now and ${plainUnlessNamed(t, "c", "seq", ":names")}`;
     // Of the last level alone; of all others nothing is behind the bound.
     const behind = (turn: string, beyond: string, bound: string, order: string) => `
             select seq from (
@@ -107,54 +107,54 @@ export function statements(t: Tables): Statements {
   };
   /** The next jobs of these levels; `place` keeps each group to its limit. */
   const nextJobs = (most: string) => `
-          select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * :direction, r.run_at, r.seq) as place
-          from level l join scope s on s.line = l.line cross join ${t.ready} r
+          select r.seq, s.n, row_number() over (partition by l.grp order by r.rank * :direction, r.run_at, r.seq) as ordinal
+          from level l join scope s on s.job_type = l.job_type cross join ${t.ready} r
           where l.rank is not null and l.n > 0 and r.seq in (${dueOf(most)})`;
   /** Files a claim of them. */
   const fileClaim = `, filed (ids) as materialized (
         select json_group_array(seq) from (${nextJobs("(select max(n) from scope)")}
-        ) where place <= n)
+        ) where ordinal <= n)
       select :session, ids from filed where ids <> '[]'`;
   /** When the first job of a level is due. */
-  const head = `(select r.run_at from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)`;
+  const head = `(select r.run_at from ${t.ready} r where r.job_type = l.job_type and r.rank = l.rank and r.token is null order by r.run_at, r.seq limit 1)`;
   /**
-   * When the first jobs of these lines are due, `at`: it is the time itself, or computed from it. Where a job is due now, the levels behind it are
+   * When the first jobs of these job types are due, `at`: it is the time itself, or computed from it. Where a job is due now, the levels behind it are
    * not looked at: each subquery finds levels for itself, as many as it asks for.
    */
-  const firstDue = (lines: string, at: (runAt: string, line: string) => string) => {
-    const looked = `with recursive looked (line, rank, nth) as (
-          select s.line, ${nextLevel("s.line", "", "asc")}, 1 from ${lines} s
+  const firstDue = (jobTypes: string, at: (runAt: string, jobType: string) => string) => {
+    const looked = `with recursive looked (job_type, rank, nth) as (
+          select s.job_type, ${nextLevel("s.job_type", "", "asc")}, 1 from ${jobTypes} s
           union all
-          select l.line, ${nextLevel("l.line", " and r.rank > l.rank", "asc")}, l.nth + 1
-          from looked l where l.rank is not null and l.nth < ${mostProbed(lines)}
+          select l.job_type, ${nextLevel("l.job_type", " and r.rank > l.rank", "asc")}, l.nth + 1
+          from looked l where l.rank is not null and l.nth < ${mostProbed(jobTypes)}
         )`;
     const behind = (what: string, more: string) =>
-      `(select ${what} from ${t.ready} r where r.line = l.line and r.token is null and r.rank > l.rank${more})`;
-    const last = `l.rank is not null and l.nth = ${mostProbed(lines)}`;
+      `(select ${what} from ${t.ready} r where r.job_type = l.job_type and r.token is null and r.rank > l.rank${more})`;
+    const last = `l.rank is not null and l.nth = ${mostProbed(jobTypes)}`;
     return `coalesce(
           (select :now from (
             ${looked}
-            select ${at(head, "l.line")} as at from looked l where l.rank is not null
+            select ${at(head, "l.job_type")} as at from looked l where l.rank is not null
             union all
-            select ${at(behind("r.run_at", " and r.run_at <= :now limit 1"), "l.line")} from looked l where ${last}
+            select ${at(behind("r.run_at", " and r.run_at <= :now limit 1"), "l.job_type")} from looked l where ${last}
           ) where at <= :now limit 1),
           (select min(at) from (
             ${looked}
-            select ${at(head, "l.line")} as at from looked l where l.rank is not null
+            select ${at(head, "l.job_type")} as at from looked l where l.rank is not null
             union all
-            select ${at(behind("min(r.run_at)", ""), "l.line")} from looked l where ${last}
+            select ${at(behind("min(r.run_at)", ""), "l.job_type")} from looked l where ${last}
           )), ${WAITING_AT})`;
   };
   const take = [
     `update ${t.ready} set token = last_insert_rowid(), session = :session, attempt = min(attempt + 1, ${MOST_COUNTED}), started_at = :now
       where seq in (select o.value from ${t.claim} c, json_each(c.ids) o where c.token = ${FILED})`,
-    `select j.id, r.seq as place, r.line, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
+    `select j.id, r.seq as row_key, r.job_type, r.rank, r.run_at, r.token, r.attempt, r.started_at, j.input, j.max_attempts, ${rest}
       from ${t.claim} c, json_each(c.ids) o cross join ${t.ready} r on r.seq = o.value cross join ${t.job} j on j.seq = r.seq
       where c.token = ${FILED}`,
   ];
 
-  const historyColumns = `seq, line, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
-  const failedColumns = `${historyColumns}, error_group`;
+  const historyColumns = `seq, job_type, rank, state, attempt, crashes, throttles, run_at, started_at, ended_at, session, output, errors, progress`;
+  const failedColumns = `${historyColumns}, failure_group`;
   /** Ids of jobs that are deleted while their enqueue may still be sent again. */
   const noted = (ids: string) => `
     insert into ${t.used_id} (id, at)
@@ -166,8 +166,8 @@ export function statements(t: Tables): Statements {
   // What somebody waits for is kept, or a death before they are told would make a success an end that nobody knows.
   const end = (fence: (row: string) => string) => [
     `insert into ${t.history} (${failedColumns})
-      select r.seq, r.line, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
-        :rows.output, :rows.errors, r.progress, :rows.errorGroup
+      select r.seq, r.job_type, r.rank, :rows.state, :rows.attempt, :rows.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+        :rows.output, :rows.errors, r.progress, :rows.failureGroup
       from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token = :rows.token and (:rows.keep or r.watched) and ${fence("r")}`,
     `delete from ${t.ready} where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, watched`,
     `delete from ${t.member} where seq in ${seq.among(":dropped")}
@@ -181,16 +181,16 @@ export function statements(t: Tables): Statements {
       and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)})`,
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
   ];
-  const asked = `(wish = ${PAUSE} or (wish = ${CANCEL} and :rows.cancellable))`;
+  const asked = `(request = ${PAUSE} or (request = ${CANCEL} and :rows.cancellable))`;
   const dueAgain = "case when :rows.keeps then min(run_at, :now) else :now + :rows.delay end";
   const again = (fence: (row: string) => string) => [
     `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${fence(t.claim)}`,
-    // What somebody wishes something of is out of everybody's reach until that is granted (lease/request-rows.ts). A job that its
+    // What somebody has a request for is out of everybody's reach until that is granted (lease/request-rows.ts). A job that its
     // holder gave back by choice has left a cancel behind.
     `update ${t.ready} set token = null, session = null, attempt = :rows.attempt, crashes = :rows.crashes,
         run_at = case when ${asked} then ${WAITING_AT} else ${dueAgain} end, due_at = case when ${asked} then ${dueAgain} end,
-        errors = :rows.errors, error_group = coalesce(:rows.errorGroup, error_group), throttles = min(throttles + :rows.throttled, ${MOST_COUNTED}), begun = begun or :rows.begun,
-        note = :rows.note, counted = null, waits = case when ${asked} then 'resume' end, wish = null
+        errors = :rows.errors, failure_group = coalesce(:rows.failureGroup, failure_group), throttles = min(throttles + :rows.throttled, ${MOST_COUNTED}), begun = begun or :rows.begun,
+        note = :rows.note, counted = null, waits = case when ${asked} then 'resume' end, request = null
       where seq = ${seq.of(":rows.id")} and token = :rows.token and ${fence(t.ready)} returning :rows.id as id, waits is not null as asked`,
   ];
 
@@ -199,7 +199,7 @@ export function statements(t: Tables): Statements {
    * then: a claim of it came later, and no process has heard of it (lease/reaper.ts).
    */
   const held = `
-      select j.id, r.seq as place, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.line, r.lane as lane_id, r.counted, c.rates,
+      select j.id, r.seq as row_key, r.token, r.session, r.rank, r.run_at, r.attempt, r.started_at, r.job_type, r.lane as lane_id, r.counted, c.rates,
         j.input, j.max_attempts, j.lane, ${rest}, l.queue, l.name, x.reason as cancel_reason, s.lease_until,
         coalesce(s.closed_at < s.beat_at + s.lease_ms, 0) as unheard, exists (select 1 from ${t.step} e where e.job = j.id) as stepped
       from ${t.claim} c
@@ -207,7 +207,7 @@ export function statements(t: Tables): Statements {
       cross join json_each(c.ids) o
       join ${t.ready} r on r.seq = o.value and r.token = c.token
       join ${t.job} j on j.seq = r.seq
-      join ${t.line} l on l.id = r.line
+      join ${t.job_type} l on l.id = r.job_type
       left join ${t.cancel} x on x.id = j.id and x.token = r.token and not x.pause`;
 
   /** Live and ended jobs under one set of columns. */
@@ -223,13 +223,13 @@ export function statements(t: Tables): Statements {
   const members = (row: string, table: string) => `${t.member} c
         cross join ${table} ${row} on ${row}.seq = c.seq cross join ${t.job} j on j.seq = c.seq and c.batch = :batch`;
   const liveAmong = (from: string, more = "") => `
-      select ${more}j.id, r.seq as place, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
+      select ${more}j.id, r.seq as row_key, r.rank, r.attempt, r.crashes, r.run_at, r.started_at, null as ended_at, r.errors, r.progress, null as output,
         s.lease_until, s.worker_id, ${state} as state, r.waits, ${jobColumns}, ${atStep} as step
-      from ${from} join ${t.line} l on l.id = r.line left join ${t.session} s on s.id = r.session`;
+      from ${from} join ${t.job_type} l on l.id = r.job_type left join ${t.session} s on s.id = r.session`;
   const endedAmong = (from: string, more = "") => `
-      select ${more}j.id, h.seq as place, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
+      select ${more}j.id, h.seq as row_key, h.rank, h.attempt, h.crashes, h.run_at, h.started_at, h.ended_at, h.errors, h.progress, h.output,
         null as lease_until, s.worker_id, h.state, null as waits, ${jobColumns}, ${atStep} as step
-      from ${from} join ${t.line} l on l.id = h.line left join ${t.session} s on s.id = h.session`;
+      from ${from} join ${t.job_type} l on l.id = h.job_type left join ${t.session} s on s.id = h.session`;
   const live = liveAmong(every("r", t.ready));
   const ended = endedAmong(every("h", t.history));
   const matches = (given: Given, row: string, stateOf: string) =>
@@ -255,27 +255,27 @@ export function statements(t: Tables): Statements {
         select * from (${liveAmong(among("r", t.ready))} where ${matches(given, "r", state)} and ${fromCursor(given, "r.seq < cast(:cursor as integer)")} order by r.seq desc limit :limit)
         union all
         select * from (${endedAmong(among("h", t.history))} where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.seq < cast(:cursor as integer)")} order by h.seq desc limit :limit)
-      ) page order by place desc limit :limit`;
+      ) page order by row_key desc limit :limit`;
   const ids = (among: Among) => (given: Given) =>
     `
-      select id, place from (
-        select * from (select j.id, r.seq as place from ${among("r", t.ready)} join ${t.line} l on l.id = r.line
+      select id, row_key from (
+        select * from (select j.id, r.seq as row_key from ${among("r", t.ready)} join ${t.job_type} l on l.id = r.job_type
           where ${matches(given, "r", state)} and ${fromCursor(given, "r.seq > cast(:cursor as integer)")} order by r.seq limit :limit)
         union all
-        select * from (select j.id, h.seq as place from ${among("h", t.history)} join ${t.line} l on l.id = h.line
+        select * from (select j.id, h.seq as row_key from ${among("h", t.history)} join ${t.job_type} l on l.id = h.job_type
           where ${matches(given, "h", "h.state")} and ${fromCursor(given, "h.seq > cast(:cursor as integer)")} order by h.seq limit :limit)
-      ) page order by place limit :limit`;
+      ) page order by row_key limit :limit`;
   const count = (among: Among) => (given: Given) =>
     `
       select
-        (select count(*) from ${among("r", t.ready)} join ${t.line} l on l.id = r.line where ${matches(given, "r", state)})
-        + (select count(*) from ${among("h", t.history)} join ${t.line} l on l.id = h.line where ${matches(given, "h", "h.state")})
+        (select count(*) from ${among("r", t.ready)} join ${t.job_type} l on l.id = r.job_type where ${matches(given, "r", state)})
+        + (select count(*) from ${among("h", t.history)} join ${t.job_type} l on l.id = h.job_type where ${matches(given, "h", "h.state")})
         as count`;
 
   /** What decides whether a job may be put elsewhere. */
   const editable = `
       select j.id, r.token, r.waits, r.begun, j.deadline_at, j.key, j.lane, j.extras, l.queue, l.name, :now as now
-      from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.line} l on l.id = r.line
+      from ${t.ready} r join ${t.job} j on j.seq = r.seq join ${t.job_type} l on l.id = r.job_type
       where r.seq in ${seq.among(":ids")} order by r.seq`;
   const scheduleColumns = `name, spec, edits, next_at, waiting_at, anchor_at, created_at, paused_at, fault, last_run_at, last_job_id, jobs, recent, fired, skipped, missed`;
   /** Failures are bounded: 500 jobs with long stacks would be 32 MB. */
@@ -290,33 +290,33 @@ export function statements(t: Tables): Statements {
       .join(" + ");
 
   return {
-    addLines: `insert into ${t.line} (queue, name, laned) values (:rows.queue, :rows.name, :rows.laned) on conflict (queue, name, laned) do nothing`,
-    findLines: `select id, queue, name, laned from ${t.line} where queue = :rows.queue and name = :rows.name and laned = :rows.laned`,
-    namesOfLines: `select id, queue, name, laned from ${t.line} where id in (select value from json_each(:ids))`,
+    addJobTypes: `insert into ${t.job_type} (queue, name, laned) values (:rows.queue, :rows.name, :rows.laned) on conflict (queue, name, laned) do nothing`,
+    findJobTypes: `select id, queue, name, laned from ${t.job_type} where queue = :rows.queue and name = :rows.name and laned = :rows.laned`,
+    jobTypesById: `select id, queue, name, laned from ${t.job_type} where id in (select value from json_each(:ids))`,
     // Plain jobs whose ids nobody has seen and that differ in nothing but their input. Their numbers follow each other.
     insertAlike: [
-      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms)
-        values (:rows.id, :line, :now, :rows.input, :maxAttempts, :timeout)`,
-      `insert into ${t.ready} (seq, line, rank, run_at) select seq, :line, :rank, :now from ${t.job} where seq > last_insert_rowid() - :count`,
+      `insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms)
+        values (:rows.id, :jobType, :now, :rows.input, :maxAttempts, :timeout)`,
+      `insert into ${t.ready} (seq, job_type, rank, run_at) select seq, :jobType, :rank, :now from ${t.job} where seq > last_insert_rowid() - :count`,
     ],
     // Plain jobs whose ids nobody has seen.
     insertNew: [
-      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, extras)
-        values (:rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.extras)`,
-      `insert into ${t.ready} (seq, line, rank, run_at)
-        values (${seq.of(":rows.id")}, :rows.line, :rows.rank, max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))))`,
+      `insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms, extras)
+        values (:rows.id, :rows.jobType, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.extras)`,
+      `insert into ${t.ready} (seq, job_type, rank, run_at)
+        values (${seq.of(":rows.id")}, :rows.jobType, :rows.rank, max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))))`,
     ],
     insertJobs: [
-      `insert into ${t.job} (id, line, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
-        select :rows.id, :rows.line, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
+      `insert into ${t.job} (id, job_type, created_at, input, max_attempts, timeout_ms, deadline_at, parent_id, key, lane, context, extras)
+        select :rows.id, :rows.jobType, :now, :rows.input, :rows.maxAttempts, :rows.timeout, :rows.deadline, :rows.parent,
           :rows.key, :rows.lane, :rows.context, :rows.extras
         where not exists (select 1 from ${t.used_id} d where d.id = :rows.id)
         on conflict (id) do nothing`,
-      `insert into ${t.bell} (line, lane, at)
-        select :rows.line, :rows.laneId, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) where :rows.laneId is not null
-        on conflict (line, lane) do update set at = min(at, excluded.at)`,
-      `insert into ${t.ready} (seq, line, rank, run_at, lane)
-        select j.seq, :rows.line, :rows.rank, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))), :rows.laneId
+      `insert into ${t.lane_wakeup} (job_type, lane, at)
+        select :rows.jobType, :rows.laneId, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) where :rows.laneId is not null
+        on conflict (job_type, lane) do update set at = min(at, excluded.at)`,
+      `insert into ${t.ready} (seq, job_type, rank, run_at, lane)
+        select j.seq, :rows.jobType, :rows.rank, max(iif(:rows.slotted, 0, :now), coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))), :rows.laneId
         from ${t.job} j where j.id = :rows.id and not exists (select 1 from ${t.history} h where h.seq = j.seq)
         on conflict (seq) do nothing returning :rows.id as id`,
     ],
@@ -340,14 +340,14 @@ export function statements(t: Tables): Statements {
     // What waits for others, or to be resumed, goes on waiting: only its time is another. The enqueue that rewrote the job last is noted:
     // its input is the one that runs, and sent again it would run once more.
     replaceQueued: [
-      `update ${t.ready} set line = :rows.line, rank = :rows.rank, lane = :rows.laneId,
+      `update ${t.ready} set job_type = :rows.jobType, rank = :rows.rank, lane = :rows.laneId,
           run_at = case when waits is null then max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) else run_at end,
           due_at = case when waits is null then due_at else max(:now, coalesce(:rows.runAt, :now + coalesce(:rows.delay, 0))) end
         where seq = ${seq.of(":rows.id")} and token is null and not begun`,
       `insert into ${t.used_id} (id, at, job)
         select :rows.sent, :now, :rows.id from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token is null and not r.begun
         on conflict (job) where job is not null do update set id = excluded.id, at = excluded.at`,
-      `update ${t.job} set line = :rows.line, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
+      `update ${t.job} set job_type = :rows.jobType, input = :rows.input, max_attempts = :rows.maxAttempts, timeout_ms = :rows.timeout, deadline_at = :rows.deadline,
           lane = :rows.lane, context = :rows.context, extras = :rows.extras
         where id = :rows.id and exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq and r.token is null and not r.begun) returning id`,
     ],
@@ -357,13 +357,13 @@ export function statements(t: Tables): Statements {
         with filed (ids) as materialized (
           select json_group_array(seq) from (
             select r.seq from ${t.ready} r
-            where r.line = :line and r.rank = :rank and r.token is null and r.run_at <= :now and r.run_at >= :runAt and ${alive} and ${open(":queue")}
+            where r.job_type = :jobType and r.rank = :rank and r.token is null and r.run_at <= :now and r.run_at >= :runAt and ${alive} and ${open(":queue")}
             order by r.run_at, r.seq limit :limit))
         select :session, ids from filed where ids <> '[]'`,
       ...take,
     ],
     claim: [`insert into ${t.claim} (session, ids) with recursive ${scope},${level}${fileClaim}`, ...take],
-    peek: `
+    checkDue: `
       with ${scope}
       select :now as now,
         min(${firstDue("scope", (runAt) => runAt)},
@@ -371,7 +371,7 @@ export function statements(t: Tables): Statements {
             and exists (select 1 from json_each(:queues) w where w.value ->> 'queue' is null or w.value ->> 'queue' = q.name)), ${WAITING_AT})
         ) as due_at,
         (select min(s.lease_until) from ${t.session} s where s.closed_at is null) as expires_at,
-        (select json_group_array(distinct l.queue) from ${t.line} l where l.laned) as laned,
+        (select json_group_array(distinct l.queue) from ${t.job_type} l where l.laned) as laned,
         (select json_group_array(q.name) from ${t.queue} q where q.limited) as limited,
         (select case when count(*) > 0 then json_group_array(q.name) end from ${t.queue} q where q.drain_at is not null) as draining`,
 
@@ -382,7 +382,7 @@ export function statements(t: Tables): Statements {
     renew: `
       update ${t.session} set beat_at = :now, lease_until = :now + lease_ms + :ahead where id = :session and lease_until > :now
       returning stop_requested_at is not null as stop, quiet_at,
-        (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')), 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as wishes,
+        (select json_group_array(json_object('id', c.id, 'token', c.token, 'pause', json(iif(c.pause, 'true', 'false')), 'reason', c.reason)) from ${t.cancel} c where c.session = :session) as requests,
         (select json_group_array(json_object('token', token, 'held', json(held), 'gone', json(gone))) from (
           select c.token, json_group_array(o.value) filter (where r.seq is not null) as held, json_group_array(o.value) filter (where r.seq is null) as gone
           from ${t.claim} c cross join json_each(c.ids) o left join ${t.ready} r on r.seq = o.value and r.token = c.token and r.session = c.session
@@ -405,7 +405,7 @@ export function statements(t: Tables): Statements {
     heldUnder: `
       ${held}
       where c.session = :session and c.token in (select value from json_each(:tokens)) and r.session = c.session order by r.seq`,
-    bury: [
+    deleteEndedSessions: [
       `delete from ${t.claim}
         where not exists (select 1 from ${t.session} s where s.id = ${t.claim}.session and s.lease_until > :now)
           and not exists (select 1 from json_each(ids) o join ${t.ready} r on r.seq = o.value and r.token = ${t.claim}.token)`,
@@ -434,22 +434,22 @@ export function statements(t: Tables): Statements {
     doneAlike: [
       // All columns in the table's order, so that none is copied once more, and the session is looked at once.
       `insert into ${t.history} (${failedColumns})
-        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
-        from ${t.session} s cross join json_each(:places) o cross join ${t.ready} r on r.seq = o.value
+        select r.seq, r.job_type, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, r.errors, r.progress, null
+        from ${t.session} s cross join json_each(:rowKeys) o cross join ${t.ready} r on r.seq = o.value
         where s.id = :session and s.lease_until > :now and r.token = :token and r.session = s.id`,
-      `select o.value as place, 0 as watched from (select 1 where changes() < :count) cross join json_each(:places) o
+      `select o.value as row_key, 0 as watched from (select 1 where changes() < :count) cross join json_each(:rowKeys) o
         where not exists (select 1 from ${t.ready} r where r.seq = o.value and r.token = :token and ${own("r")})`,
-      `select r.seq as place, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:places)) and ${own("r")}`,
-      `delete from ${t.ready} where seq in (select value from json_each(:places)) and token = :token and ${own(t.ready)}`,
+      `select r.seq as row_key, 1 as watched from ${t.ready} r where r.watched and r.token = :token and +r.seq in (select value from json_each(:rowKeys)) and ${own("r")}`,
+      `delete from ${t.ready} where seq in (select value from json_each(:rowKeys)) and token = :token and ${own(t.ready)}`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
     ],
     // A done job keeps its row's count of attempts, crashes and errors, so only its output travels.
     done: [
       `insert into ${t.history} (${historyColumns})
-        select r.seq, r.line, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
+        select r.seq, r.job_type, r.rank, 'done', r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session,
           :rows.output, r.errors, r.progress
-        from ${t.ready} r where r.seq = :rows.place and r.token = :rows.token and ${own("r")}`,
-      `delete from ${t.ready} where seq = :rows.place and token = :rows.token and ${own(t.ready)} returning seq as place, watched`,
+        from ${t.ready} r where r.seq = :rows.rowKey and r.token = :rows.token and ${own("r")}`,
+      `delete from ${t.ready} where seq = :rows.rowKey and token = :rows.token and ${own(t.ready)} returning seq as row_key, watched`,
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
     ],
     end: end(own),
@@ -462,7 +462,7 @@ export function statements(t: Tables): Statements {
         cool_until = :now + min(cool_max_ms, cool_base_ms * (1 << case when cool_at > :now - 120000 then min(cool_steps, 30) else 0 end)),
         cool_at = :now
       where cool_base_ms is not null and (cool_until is null or cool_until <= :now)
-        and name in (select l.queue from ${t.ready} r join ${t.line} l on l.id = r.line where r.seq in ${seq.among(":ids")})
+        and name in (select l.queue from ${t.ready} r join ${t.job_type} l on l.id = r.job_type where r.seq in ${seq.among(":ids")})
       returning name`,
     progress: `
       update ${t.ready} set progress = :value where seq = ${seq.of(":id")} and token = :token and ${own(t.ready)} returning :id as id`,
@@ -484,7 +484,7 @@ export function statements(t: Tables): Statements {
       where r.seq in ${seq.among(":ids")} order by r.seq`,
     endQueued: [
       `insert into ${t.history} (${historyColumns})
-        select r.seq, r.line, r.rank, :rows.state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, :rows.errors, r.progress
+        select r.seq, r.job_type, r.rank, :rows.state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, :now, r.session, null, :rows.errors, r.progress
         from ${t.ready} r where r.seq = ${seq.of(":rows.id")} and r.token is null`,
       `delete from ${t.unique_key} where id in (select value from json_each(:keyed)) and (expires_at is null or expires_at <= :now)
         and exists (select 1 from ${t.history} h where h.seq = ${seq.of(`${t.unique_key}.id`)})`,
@@ -496,15 +496,15 @@ export function statements(t: Tables): Statements {
       `insert into ${t.cancel} (id, session, token, reason, pause, asked_at) values (:rows.id, :rows.session, :rows.token, :rows.reason, :rows.pause, :now)
         on conflict (id) do update set session = excluded.session, token = excluded.token, pause = excluded.pause and (pause or token <> excluded.token),
           reason = case when excluded.pause and not pause and token = excluded.token then reason else excluded.reason end`,
-      `update ${t.ready} set wish = case when :rows.pause and coalesce(wish, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
+      `update ${t.ready} set request = case when :rows.pause and coalesce(request, ${PAUSE}) = ${PAUSE} then ${PAUSE} else ${CANCEL} end
         where seq = ${seq.of(":rows.id")} and token = :rows.token`,
     ],
-    wishesOf: `select id, token, reason, pause from ${t.cancel} where id in (select value from json_each(:ids)) order by id`,
-    strayWishes: `
+    requestsOf: `select id, token, reason, pause from ${t.cancel} where id in (select value from json_each(:ids)) order by id`,
+    strayRequests: `
       select x.id from ${t.cancel} x join ${t.ready} r on r.seq = ${seq.of("x.id")}
       where r.token is null and r.waits = 'resume' order by x.id limit :limit`,
     withdraw: [
-      `update ${t.ready} set wish = null where seq in ${seq.among(":ids")} and (wish = ${PAUSE} or (wish = ${CANCEL} and not :pauses))`,
+      `update ${t.ready} set request = null where seq in ${seq.among(":ids")} and (request = ${PAUSE} or (request = ${CANCEL} and not :pauses))`,
       `delete from ${t.cancel} where id in (select value from json_each(:ids)) and (pause or not :pauses) returning id`,
     ],
     // What waits by itself looks anew when it is resumed; what was due keeps its time, and what waits for others (after) its count.
@@ -534,7 +534,7 @@ export function statements(t: Tables): Statements {
       `delete from ${t.log} where job in (select value from json_each(:ids)) and not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
     // A row without a job's state came with a move from Postgres, where deleted jobs leave one.
-    forgetUsed: [
+    deleteExpiredIds: [
       `delete from ${t.job} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit)
         and not exists (select 1 from ${t.ready} r where r.seq = ${t.job}.seq) and not exists (select 1 from ${t.history} h where h.seq = ${t.job}.seq)`,
       `delete from ${t.used_id} where id in (select id from ${t.used_id} where at <= :now - ${RESENT_MS} order by at limit :limit) returning id`,
@@ -542,16 +542,16 @@ export function statements(t: Tables): Statements {
     expiredKeys: `
       select u.expires_at, u.scope, u.key, u.id, exists (select 1 from ${t.ready} r where r.seq = ${seq.of("u.id")}) as live from ${t.unique_key} u
       where u.expires_at <= :now and (u.expires_at, u.scope, u.key) > (:at, :scope, :key) order by u.expires_at, u.scope, u.key limit :limit`,
-    forgetKeys: `
+    deleteExpiredKeys: `
       delete from ${t.unique_key} where scope = :rows.scope and key = :rows.key and id = :rows.id and expires_at <= :now
         and not exists (select 1 from ${t.ready} r where r.seq = ${seq.of(`${t.unique_key}.id`)}) returning id`,
     findEnded: `
-      select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line
+      select j.id, j.key, j.lane, j.extras, l.name, l.queue, h.state from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.job_type} l on l.id = h.job_type
       where h.seq in ${seq.among(":ids")} order by h.seq desc`,
     revive: [
-      `insert into ${t.ready} (seq, line, rank, run_at, begun, watched, errors, lane)
-        select h.seq, h.line, h.rank, :now, 1, 1, h.errors, (
-          select a.id from ${t.line} l join ${t.job} j on j.seq = h.seq join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.line and l.laned
+      `insert into ${t.ready} (seq, job_type, rank, run_at, begun, watched, errors, lane)
+        select h.seq, h.job_type, h.rank, :now, 1, 1, h.errors, (
+          select a.id from ${t.job_type} l join ${t.job} j on j.seq = h.seq join ${t.lane} a on a.queue = l.queue and a.key = j.lane where l.id = h.job_type and l.laned
         ) from ${t.history} h where h.seq in ${seq.among(":ids")}`,
       `delete from ${t.history} where seq in ${seq.among(":ids")} returning ${seq.id(`${t.history}.seq`)} as id`,
     ],
@@ -569,16 +569,16 @@ export function statements(t: Tables): Statements {
     lockEditable: editable,
     // What waits for others keeps its time until they have ended.
     editQueued: [
-      `update ${t.ready} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank), lane = coalesce(:rows.laneId, lane),
+      `update ${t.ready} set job_type = coalesce(:rows.jobType, job_type), rank = coalesce(:rows.rank, rank), lane = coalesce(:rows.laneId, lane),
           run_at = case when waits is null then coalesce(max(:now, coalesce(:rows.runAt, :now + :rows.delay)), run_at) else run_at end,
           due_at = case when waits is null then due_at else coalesce(max(:now, coalesce(:rows.runAt, :now + :rows.delay)), due_at) end,
           note = case when coalesce(:rows.runAt, :rows.delay) is null or waits = 'resume' then note end
         where seq = ${seq.of(":rows.id")} and token is null returning :rows.id as id`,
-      `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
+      `update ${t.job} set job_type = :rows.jobType where id = :rows.id and :rows.jobType is not null`,
     ],
     editEnded: [
-      `update ${t.history} set line = coalesce(:rows.line, line), rank = coalesce(:rows.rank, rank) where seq = ${seq.of(":rows.id")} returning :rows.id as id`,
-      `update ${t.job} set line = :rows.line where id = :rows.id and :rows.line is not null`,
+      `update ${t.history} set job_type = coalesce(:rows.jobType, job_type), rank = coalesce(:rows.rank, rank) where seq = ${seq.of(":rows.id")} returning :rows.id as id`,
+      `update ${t.job} set job_type = :rows.jobType where id = :rows.id and :rows.jobType is not null`,
     ],
 
     queueRows: `
@@ -591,13 +591,13 @@ export function statements(t: Tables): Statements {
         count(r.seq) filter (where r.token is null and (r.run_at >= ${WAITING_AT} or r.run_at > :now and r.waits in ('signal', 'jobs'))) as waiting,
         min(r.run_at) filter (where r.token is null and r.run_at <= :now) as oldest,
         min(r.run_at) filter (where r.token is null and r.run_at > :now and r.run_at < ${WAITING_AT} and coalesce(r.waits, 'sleep') = 'sleep') as next
-      from ${t.line} l left join ${t.ready} r on r.line = l.id group by l.queue, l.name`,
+      from ${t.job_type} l left join ${t.ready} r on r.job_type = l.id group by l.queue, l.name`,
     setQueue: `
       insert into ${t.queue} as q (name, paused_at, drain_at, settings, cool_base_ms, cool_max_ms, limited, adopt_until)
       values (:name, case when :paused then :now end, case when :draining then :now end, :settings, :coolBase, :coolMax, coalesce(:limited, false),
         case when :limited then :now + 15000 end)
       on conflict (name) do update set
-        limited = coalesce(:limited, q.limited), gate_at = null,
+        limited = coalesce(:limited, q.limited), limited_until = null,
         adopt_until = case when :limited and not q.limited then :now + 15000 else q.adopt_until end,
         paused_at = case when :paused is null then q.paused_at when :paused then coalesce(q.paused_at, :now) end,
         drain_at = case when :draining and q.paused_at is null then coalesce(q.drain_at, :now) when :paused is null then q.drain_at end,
@@ -607,21 +607,21 @@ export function statements(t: Tables): Statements {
     // One probe for each level, as a claim does: jobs that are due later are not walked over. What runs is found by its claim.
     endDrains: `
       with recursive scope as materialized (
-        select l.id as line, l.queue from ${t.line} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
+        select l.id as job_type, l.queue from ${t.job_type} l join ${t.queue} q on q.name = l.queue where q.drain_at is not null
       ),${levels}
       update ${t.queue} as q set paused_at = :now, drain_at = null
       where q.drain_at is not null
         and not exists (
-          select 1 from scope s join level_of l on l.line = s.line
+          select 1 from scope s join level_of l on l.job_type = s.job_type
           where s.queue = q.name
-            and exists (select 1 from ${t.ready} r where r.line = l.line and r.rank = l.rank and r.token is null and r.run_at <= :now))
+            and exists (select 1 from ${t.ready} r where r.job_type = l.job_type and r.rank = l.rank and r.token is null and r.run_at <= :now))
         and not exists (
           select 1 from ${t.claim} c cross join json_each(c.ids) o
-            cross join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.line} l on l.id = r.line
+            cross join ${t.ready} r on r.seq = o.value and r.token = c.token join ${t.job_type} l on l.id = r.job_type
           where l.queue = q.name)
         -- Nor one that waits for a job that has ended, of which it will hear in a moment.
         and not exists (
-          select 1 from ${t.dependency} d join ${t.ready} r on r.seq = ${seq.of("d.job")} join ${t.line} l on l.id = r.line
+          select 1 from ${t.dependency} d join ${t.ready} r on r.seq = ${seq.of("d.job")} join ${t.job_type} l on l.id = r.job_type
           where l.queue = q.name and ${unheard(t)})
       returning name`,
     holds: `select name, queues, reason, set_at from ${t.hold} order by name`,
@@ -662,9 +662,9 @@ export function statements(t: Tables): Statements {
       update ${t.session} set quiet_at = null
       where id in (select value from json_each(:sessions)) and kind = 'worker' and lease_until > :now and closed_at is null
       returning id`,
-    kinds: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.kind}`,
-    registerKinds: `
-      insert into ${t.kind} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.machine, :rows.lanes, :rows.budget, :now)
+    definitions: `select name, has_unique, has_lane, is_machine, lanes, budget from ${t.definition}`,
+    registerDefinitions: `
+      insert into ${t.definition} (name, has_unique, has_lane, is_machine, lanes, budget, seen_at) values (:rows.name, :rows.unique, :rows.lane, :rows.machine, :rows.lanes, :rows.budget, :now)
       on conflict (name) do update set has_unique = excluded.has_unique, has_lane = excluded.has_lane, is_machine = excluded.is_machine,
         lanes = excluded.lanes, budget = excluded.budget, seen_at = excluded.seen_at`,
     getState: `select value from ${t.state} where key = :key`,
@@ -708,19 +708,19 @@ export function statements(t: Tables): Statements {
       where name = :name and next_at is :expected returning name`,
     disableSchedule: `
       update ${t.schedule} set fault = :fault, fault_at = :now where name = :name and fault is null returning name`,
-    slotsMade: `select at from ${t.slot} where schedule = :name and at >= :from and at < :to order by at`,
-    newestSlots: `select at, job from ${t.slot} where schedule = :name order by at desc limit :limit`,
-    slotsAround: `
-      select * from (select at, job from ${t.slot} where schedule = :name and at < :at order by at desc limit 1)
-      union all select * from (select at, job from ${t.slot} where schedule = :name and at > :at order by at limit 1)`,
-    slotJobs: `
+    occurrencesMade: `select at from ${t.occurrence} where schedule = :name and at >= :from and at < :to order by at`,
+    newestOccurrences: `select at, job from ${t.occurrence} where schedule = :name order by at desc limit :limit`,
+    occurrencesAround: `
+      select * from (select at, job from ${t.occurrence} where schedule = :name and at < :at order by at desc limit 1)
+      union all select * from (select at, job from ${t.occurrence} where schedule = :name and at > :at order by at limit 1)`,
+    occurrenceJobs: `
       select j.id, ${state} as state, r.attempt, r.crashes, r.throttles, r.run_at, r.started_at, null as ended_at, ${ofSlot("r")}
       from json_each(:ids) o cross join ${t.job} j on j.id = o.value cross join ${t.ready} r on r.seq = j.seq
       union all
       select j.id, h.state, h.attempt, h.crashes, h.throttles, h.run_at, h.started_at, h.ended_at, ${ofSlot("h")}
       from json_each(:ids) o cross join ${t.job} j on j.id = o.value cross join ${t.history} h on h.seq = j.seq`,
-    addSlots: `
-      insert into ${t.slot} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
+    addOccurrences: `
+      insert into ${t.occurrence} (schedule, at, job, made_at) values (:rows.name, :rows.at, :rows.job, :rows.madeAt)
       on conflict (schedule, at) do update set job = excluded.job, made_at = excluded.made_at`,
     removeSchedule: `delete from ${t.schedule} where name = :name returning name`,
     liveJobs: `
@@ -817,15 +817,15 @@ export function statements(t: Tables): Statements {
         and id < (select o.id from ${t.log} o where o.job = :rows.job order by o.id desc limit 1 offset :skip)`,
     logLines: `
       select id, job, at, level, attempt, message, details from ${t.log} where job = :job order by id desc limit :limit`,
-    forgetSeries: [
+    deleteOldSeries: [
       `delete from ${t.metric} where minute < :metricsBefore`,
       `delete from ${t.metric_sum} where minute < :metricsBefore`,
-      `delete from ${t.slot} where made_at < :metricsBefore`,
+      `delete from ${t.occurrence} where made_at < :metricsBefore`,
       `delete from ${t.gauge} where minute < :metricsBefore`,
       `delete from ${t.event} where id < :eventsBefore`,
       `delete from ${t.log} where not exists (select 1 from ${t.job} j where j.id = ${t.log}.job)`,
     ],
-    ...flowStatements(t, own),
+    ...workflowStatements(t, own),
     ...batchStatements(t),
     ...insightStatements(t, {
       state,
@@ -833,14 +833,14 @@ export function statements(t: Tables): Statements {
       endedAnd: (more) => endedAmong(every("h", t.history), more),
       levels,
     }),
-    ...triageStatements(t),
+    ...failureStatements(t),
 
-    duty: `
-      insert into ${t.duty} as d (name, next_at, done_at, by) values (:name, :now + :every, :now, :by)
+    takeUpkeepTask: `
+      insert into ${t.upkeep_task} as d (name, next_at, done_at, by) values (:name, :now + :every, :now, :by)
       on conflict (name) do update set next_at = excluded.next_at, done_at = excluded.done_at, by = excluded.by where d.next_at <= :now returning name`,
-    duties: `select name, next_at, done_at, by from ${t.duty} order by name`,
+    upkeepTasks: `select name, next_at, done_at, by from ${t.upkeep_task} order by name`,
     expired: `
-      select ${seq.id("h.seq")} as id, h.seq as place, h.state from ${t.history} h join ${t.line} l on l.id = h.line
+      select ${seq.id("h.seq")} as id, h.seq as row_key, h.state from ${t.history} h join ${t.job_type} l on l.id = h.job_type
       where h.seq > coalesce(cast(:after as integer), 0) and h.seq < ${seq.at(":now - :keep + 1")} and h.state in (select value from json_each(:states)) and h.ended_at <= :now - :keep
         and (:queues is null or l.queue in (select value from json_each(:queues))) and l.queue not in (select value from json_each(:except))
       order by h.seq limit :limit`,

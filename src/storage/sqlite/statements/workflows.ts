@@ -1,5 +1,5 @@
 /**
- * The flows' part of SQLite's catalogue. Read it beside storage/postgres/statements/workflows.ts.
+ * The workflows' part of SQLite's catalogue. Read it beside storage/postgres/statements/workflows.ts.
  *
  * Nobody else writes while we do, so nothing needs to be locked: `lockTopics` and the `for share` of Postgres have no
  * counterpart here.
@@ -18,9 +18,9 @@ export const unheard = (t: Tables): string => `
         d.state is null and not exists (select 1 from ${t.ready} k where k.seq = ${seqOf(t).of("d.on_job")})
           and (d.policy <> 'wait' or coalesce((select e.state from ${t.history} e where e.seq = ${seqOf(t).of("d.on_job")}), 'gone') in ('done', 'gone'))`;
 
-export function flowStatements(t: Tables, own: (row: string) => string) {
+export function workflowStatements(t: Tables, own: (row: string) => string) {
   const seq = seqOf(t);
-  const columns = `job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
+  const columns = `job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label`;
   const held = (id: string, token: string) =>
     `exists (select 1 from ${t.ready} r where r.seq = ${seq.of(id)} and r.token = ${token} and ${own("r")})`;
   /** The run's history has no gap before what is written now (`After` in workflows/store.ts). */
@@ -47,7 +47,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
   return {
     recordSteps: `
       insert into ${t.step} as s (${columns})
-      select :rows.job, :rows.name, :rows.seq, :rows.place, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
+      select :rows.job, :rows.name, :rows.seq, :rows.givenOrder, :rows.kind, :rows.state, :rows.attempt, :rows.tries, :now - :rows.took,
         case when :rows.state <> 'open' then :now end, :now + :rows.wakeIn, null, null, :rows.undo, :rows.fails, :rows.given, :rows.output, :rows.error, :rows.label
       where ${held(":rows.job", ":rows.token")} and ${whole(":rows.job", ":rows.after")}
       ${stepUpsert}
@@ -60,11 +60,11 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
     countSteps: `select count(*) as n from (select 1 from ${t.step} where job = :id and seq < :before limit :limit) one`,
     forkable: `
       select h.state, h.ended_at, h.rank, l.queue, l.name, j.lane, j.max_attempts, j.timeout_ms, j.context, j.extras, j.input
-      from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.line} l on l.id = h.line where h.seq = ${seq.of(":id")}`,
+      from ${t.history} h join ${t.job} j on j.seq = h.seq join ${t.job_type} l on l.id = h.job_type where h.seq = ${seq.of(":id")}`,
     // As of the fork's first attempt: a failure that the handler answered is not tried again (workflows/replay.ts).
     copySteps: `
-      insert into ${t.step} (job, name, seq, place, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
-      select :to, name, seq, place, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output, error, label from ${t.step} where job = :id and seq < :before`,
+      insert into ${t.step} (job, name, seq, given_order, kind, state, attempt, tries, started_at, ended_at, wake_at, topic, child, undo, fails, given, output, error, label)
+      select :to, name, seq, given_order, kind, state, 1, tries, started_at, ended_at, wake_at, null, child, 0, fails, given, output, error, label from ${t.step} where job = :id and seq < :before`,
     markBegun: `update ${t.ready} set begun = 1 where seq = ${seq.of(":id")}`,
     findStep: `select ${columns} from ${t.step} where job = :id and name = :name`,
     machineSteps: `select job as id, label from ${t.step} where ${among("job")} and name = '$machine'`,
@@ -72,7 +72,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
     nameChild: `update ${t.step} set child = :child where job = :id and name = :name`,
     suspend: [
       `delete from ${t.claim} where token in (select value from json_each(:spent)) and ${own(t.claim)}`,
-      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, wish = null, waits = :rows.waits,
+      `update ${t.ready} set token = null, session = null, begun = 1, attempt = :rows.attempt, crashes = 0, counted = null, note = null, request = null, waits = :rows.waits,
           pending = case when :rows.open > 0 then case when :rows.every then ${unmet} else 1 end end, due_at = null,
           run_at = case
             when :rows.waits = 'signal' and ((select count(*) from ${t.step} w where w.job = :rows.id and w.state = 'open' and w.topic is not null) < :rows.signals or exists (
@@ -87,7 +87,7 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
     takeSignal: [
       `select state, output, wake_at from ${t.step} where ${over} and ${held(":id", ":token")}`,
       `insert into ${t.step} as s (${columns})
-        select :id, :name, :seq, case when o.over then :place end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
+        select :id, :name, :seq, case when o.over then :givenOrder end, 'signal', case when o.over then 'done' else 'open' end, :attempt, 1, :now,
           case when o.over then :now end, ${wakeAt}, :topic, null, 0, :fails, :given,
           case when o.over then coalesce((select data from ${t.signal} where id = ${nextSignal}), 'null') end, null,
           case when o.over and ${nextSignal} is null then 'timeout' end
@@ -121,8 +121,8 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
         exists (select 1 from ${t.session} s where (s.closed_at is null and s.lease_until <= :now) or s.closed_at < :now - 604800000)
           or exists (select 1 from ${t.cancel})
           or exists (select 1 from ${t.claim} c where not exists (select 1 from ${t.session} s where s.id = c.session and s.lease_until > :now)) as sessions,
-        exists (select 1 from (${strays}) s) as flows,
-        exists (select 1 from ${t.override} where until_at <= :now) as overrides,
+        exists (select 1 from (${strays}) s) as workflows,
+        exists (select 1 from ${t.temporary_limit} where until_at <= :now) as temporary_limits,
         exists (select 1 from ${t.queue} where limited) or exists (select 1 from ${t.budget}) as limits,
         exists (select 1 from ${t.queue} where drain_at is not null) as drains`,
     watch: `update ${t.ready} set watched = 1 where seq in ${seq.among(":ids")} returning ${seq.id(`${t.ready}.seq`)} as id`,
@@ -177,23 +177,23 @@ export function flowStatements(t: Tables, own: (row: string) => string) {
         select :id, :rows.name, :rows.seq, :rows.seq, :rows.kind, :rows.state, :rows.tries, :rows.tries, :now - :rows.took,
           case when :rows.state = 'done' then :now end, null, null, null, 0, 0, :rows.seq, :rows.output, null, :rows.label
         where ${held(":id", ":token")}
-        on conflict (job, name) do update set seq = excluded.seq, place = excluded.place, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
+        on conflict (job, name) do update set seq = excluded.seq, given_order = excluded.given_order, given = excluded.given, state = excluded.state, attempt = excluded.attempt, tries = excluded.tries,
           started_at = excluded.started_at, ended_at = excluded.ended_at, output = excluded.output, label = excluded.label
           where excluded.seq >= s.seq
         returning job as id`,
     ],
     advance: `update ${t.job} set extras = :extras where id = :id and ${held(":id", ":token")} returning id`,
     stillHeld: `select :id as id from ${t.ready} r where r.seq = ${seq.of(":id")} and r.token = :token and r.session = :session`,
-    liveFlows: `
-      select j.id, r.seq as place, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
-      from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.seq = r.seq
+    liveWorkflows: `
+      select j.id, r.seq as row_key, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running
+      from ${t.ready} r join ${t.job_type} l on l.id = r.job_type join ${t.job} j on j.seq = r.seq
       where r.begun and l.name in (select value from json_each(:names)) and r.seq > coalesce(cast(:after as integer), 0)
         and exists (select 1 from ${t.step} s where s.job = j.id)
       order by r.seq limit :limit`,
-    flowRow: `
-      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.line} l on l.id = r.line join ${t.job} j on j.seq = r.seq where j.id = :id
+    workflowRow: `
+      select j.id, l.name, j.input, j.extras, r.attempt, r.crashes, r.token is not null as running from ${t.ready} r join ${t.job_type} l on l.id = r.job_type join ${t.job} j on j.seq = r.seq where j.id = :id
       union all
-      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.line} l on l.id = h.line join ${t.job} j on j.seq = h.seq where j.id = :id
+      select j.id, l.name, j.input, j.extras, h.attempt, h.crashes, false as running from ${t.history} h join ${t.job_type} l on l.id = h.job_type join ${t.job} j on j.seq = h.seq where j.id = :id
       limit 1`,
   } satisfies Partial<Statements>;
 }

@@ -1,4 +1,4 @@
-// What operators wish of jobs that somebody holds, where it is easily lost: between two claims, in a worker's buffer, while steps
+// What operators request of jobs that somebody holds, where it is easily lost: between two claims, in a worker's buffer, while steps
 // are undone, and when the holder's session ends.
 import { expect, test } from "vitest";
 import { defineJob, fixed } from "../../src/index.ts";
@@ -93,7 +93,7 @@ onEveryStore((target) => {
     expect(undone).toEqual(["charge"]);
   });
 
-  test("[E2] what is wished of a job outlives the session of whoever held it", async () => {
+  test("[E2] what is requested of a job outlives the session of whoever held it", async () => {
     const world = await newWorld(target);
     const one = await world.client();
     const { hf, tap } = one;
@@ -110,10 +110,10 @@ onEveryStore((target) => {
     });
     await world.until("taken over", async () => (await jobOf(one, second.id)).state === "cancelled", "5m");
     expect(await jobOf(one, first.id)).toMatchObject({ state: "waiting", waitsFor: "resume" });
-    await world.until("no wish left", async () => (await world.rows("cancel")).length === 0, "5m");
+    await world.until("no request left", async () => (await world.rows("cancel")).length === 0, "5m");
   });
 
-  test("[E2] a wish of an earlier life of a job is none of the next one's", async () => {
+  test("[E2] a request of an earlier life of a job is none of the next one's", async () => {
     const world = await newWorld(target);
     const one = await world.client();
     const { hf } = one;
@@ -128,7 +128,7 @@ onEveryStore((target) => {
     await hf.enqueue(plain, null, { id, delay: "5m" });
     await one.work([plain], { queues: { default: 1 }, ...lease });
     await world.until("done", async () => (await jobOf(one, id)).state === "done", "10m", "1s");
-    await world.until("no wish left", async () => (await world.rows("cancel")).length === 0, "5m");
+    await world.until("no request left", async () => (await world.rows("cancel")).length === 0, "5m");
   });
 
   test("[F10] a worker that stops waits for what it has yet to ask about a job that has ended", async () => {

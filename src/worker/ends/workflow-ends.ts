@@ -10,20 +10,20 @@ import { describeFailure } from "../../jobs/failure.ts";
 import type { ClaimedJob } from "../../jobs/job.ts";
 import type { Outcome } from "../../jobs/outcome.ts";
 import { isMoved } from "../../workflows/machine-move.ts";
-import type { FlowRun } from "../../workflows/run.ts";
+import type { WorkflowRun } from "../../workflows/run.ts";
 import { coded, deadOf, stoppedBy } from "./attempt-outcomes.ts";
-import { type AttemptContext, type FlowDeps, flowRun } from "../context.ts";
+import { type AttemptContext, type WorkflowDeps, workflowRun } from "../context.ts";
 import type { StopCause } from "./stop-causes.ts";
 
 /** The attempt that ends, and how its end is told. */
 export interface Ending {
   readonly job: ClaimedJob;
   readonly machine: boolean;
-  readonly flow: FlowRun | null;
+  readonly workflow: WorkflowRun | null;
   readonly committed: boolean;
   readonly stopCause: StopCause | undefined;
   readonly ctx: AttemptContext | null;
-  readonly deps: FlowDeps | undefined;
+  readonly deps: WorkflowDeps | undefined;
   readonly end: (outcome: Outcome) => void;
   readonly returned: (value: unknown) => void;
   readonly threw: (error: unknown) => void;
@@ -32,16 +32,16 @@ export interface Ending {
 
 /** The handler has returned. False: its value is the job's output, as of any other attempt. */
 export function endsOtherwise(ending: Ending, value: unknown): boolean {
-  const { flow, stopCause: cause, end } = ending;
+  const { workflow, stopCause: cause, end } = ending;
   if (endsByCommit(ending)) return true;
   if (isUnread(ending)) {
-    void ending.ctx?.[flowRun].close().then(() => ending.returned(value), ending.threw);
+    void ending.ctx?.[workflowRun].close().then(() => ending.returned(value), ending.threw);
     return true;
   }
-  if (flow !== null) {
-    const unawaited = cause === undefined ? flow.unawaited : [];
-    const diverged = flow.finished();
-    if (flow.undoing) return true;
+  if (workflow !== null) {
+    const unawaited = cause === undefined ? workflow.unawaited : [];
+    const diverged = workflow.finished();
+    if (workflow.undoing) return true;
     if (unawaited.length > 0) ending.onUnawaited(unawaited);
     if (diverged !== null) {
       end(cause === undefined ? deadOf(diverged, true) : stoppedBy(cause));
@@ -78,8 +78,8 @@ export function endsByCommit(ending: Ending, thrown: { readonly error: unknown }
  * It ran before, perhaps in steps, and its handler has returned without waiting for any: its history says. A run that
  * is being undone comes again (jobs/transition.ts).
  */
-function isUnread({ job, machine, deps, flow }: Ending): boolean {
-  return job.begun && !job.undoing && !machine && deps !== undefined && flow?.loaded !== true;
+function isUnread({ job, machine, deps, workflow }: Ending): boolean {
+  return job.begun && !job.undoing && !machine && deps !== undefined && workflow?.loaded !== true;
 }
 
 function notCommitted(job: ClaimedJob): HoldfastError {

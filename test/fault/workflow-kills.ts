@@ -1,29 +1,29 @@
-// Flows whose workers kill themselves at every point there is. It takes longest of all, so each store has a file of its own,
-// and they run side by side: flow-kills-sqlite.test.ts and flow-kills-postgres.test.ts.
+// Workflows whose workers kill themselves at every point there is. It takes longest of all, so each store has a file of its own,
+// and they run side by side: workflow-kills-sqlite.test.ts and workflow-kills-postgres.test.ts.
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { temporaryDirectory } from "../support/guard.ts";
 import { type NodeProcess, spawnNode } from "../support/process.ts";
 import type { StoreTarget } from "../support/stores.ts";
-import { type DeathPoint, deathPoints } from "./children/flow-points.ts";
-import type { FlowSpec } from "./children/flow.ts";
-import { allDone, faults, runs, seed, started } from "./flow-runs.ts";
+import { type DeathPoint, deathPoints } from "./children/workflow-points.ts";
+import type { WorkflowSpec } from "./children/workflow.ts";
+import { allDone, faults, runs, seed, started } from "./workflow-runs.ts";
 
 const kills = Number(process.env["KILLS"] ?? 100); // for each of the two stores that run it: at every point there is, then at random ones; 200 in all
 
-export function flowKills(target: StoreTarget): void {
+export function workflowKills(target: StoreTarget): void {
   const older = target.name === "postgres 14";
   const why = older ? " (skipped: it takes long, and Postgres 18 shows it)" : "";
   test.skipIf(older)(
-    `[N11][N2] flows whose workers kill themselves at every single point, 100 times, end with each finished step done once${why}`,
+    `[N11][N2] workflows whose workers kill themselves at every single point, 100 times, end with each finished step done once${why}`,
     async () => {
       const fresh = await target.fresh();
-      const { hf, flows, paid } = await started(fresh);
+      const { hf, workflows, paid } = await started(fresh);
       const effects = fresh.table("effect");
       await fresh.query(`create table ${effects} (n integer)`);
-      const log = join(temporaryDirectory("flows"), "effects.jsonl");
-      const deaths = join(temporaryDirectory("flows"), "deaths");
+      const log = join(temporaryDirectory("workflows"), "effects.jsonl");
+      const deaths = join(temporaryDirectory("workflows"), "deaths");
       const children = new Set<NodeProcess>();
       onTestFinished(() => void [...children].map((child) => child.kill("SIGKILL")));
       const cache = temporaryDirectory("compiled");
@@ -32,7 +32,7 @@ export function flowKills(target: StoreTarget): void {
       const start = (deadly: number, point?: DeathPoint): NodeProcess => {
         const { url, options } = fresh;
         const target = point === undefined ? {} : { target: { point, visit: 1 } };
-        const spec: FlowSpec = {
+        const spec: WorkflowSpec = {
           url,
           options,
           log,
@@ -43,7 +43,7 @@ export function flowKills(target: StoreTarget): void {
           ...target,
         };
         // Compiled once: starting a process is most of what a life costs.
-        const child = spawnNode("test/fault/children/flow.ts", [JSON.stringify(spec)], {
+        const child = spawnNode("test/fault/children/workflow.ts", [JSON.stringify(spec)], {
           NODE_COMPILE_CACHE: cache,
         });
         children.add(child);
@@ -61,18 +61,18 @@ export function flowKills(target: StoreTarget): void {
         await hf.signal("told", { key: String(n), data: n });
       };
       while (told < runs / 2) await tell();
-      // A flow for each life: every point of one must be there to die at.
+      // A workflow for each life: every point of one must be there to die at.
       let made = runs;
       const more = async (): Promise<void> => {
         const n = made++;
         const input = { n };
         const both = [
-          { job: "flow", input },
+          { job: "workflow", input },
           { job: "paid", queue: "paid", input },
         ];
-        const [flow, pay] = await hf.enqueueMany(both);
+        const [workflow, pay] = await hf.enqueueMany(both);
         await hf.signal("told", { key: String(n), data: n });
-        flows[n] = flow?.id ?? "";
+        workflows[n] = workflow?.id ?? "";
         paid[n] = pay?.id ?? "";
       };
       const hit = (): Set<string> =>
@@ -98,10 +98,10 @@ export function flowKills(target: StoreTarget): void {
       await Promise.all([live(), live(), live()]);
       while (told < runs) await tell();
       const heirs = [start(0)];
-      await allDone(hf, flows.length * 3, heirs);
+      await allDone(hf, workflows.length * 3, heirs);
       expect(killed).toBeGreaterThanOrEqual(kills);
       expect(missed()).toEqual([]);
-      expect(await faults(hf, flows, log), `seed ${seed}`).toEqual([]);
+      expect(await faults(hf, workflows, log), `seed ${seed}`).toEqual([]);
       const rows = await fresh.query(`select n, count(*) as times from ${effects} group by n order by n`);
       expect(rows.map((row) => [Number(row["n"]), Number(row["times"])])).toEqual(
         Array.from({ length: paid.length }, (_, n) => [n, 1]),

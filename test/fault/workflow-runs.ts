@@ -1,4 +1,4 @@
-// Flows on their way, the wait for their end, and what is wrong with them then.
+// Workflows on their way, the wait for their end, and what is wrong with them then.
 import { existsSync, readFileSync } from "node:fs";
 import { onTestFinished } from "vitest";
 import { type Holdfast, open, silentLogger } from "../../src/index.ts";
@@ -12,14 +12,14 @@ export interface Place {
   readonly options: { schema?: string };
 }
 
-/** A client of this process's own, with flows on their way. */
-export async function started(place: Place): Promise<{ hf: Holdfast; flows: string[]; paid: string[] }> {
+/** A client of this process's own, with workflows on their way. */
+export async function started(place: Place): Promise<{ hf: Holdfast; workflows: string[]; paid: string[] }> {
   const hf = await open(place.url, { ...place.options, logger: silentLogger });
   onTestFinished(() => hf.close());
   const numbers = Array.from({ length: runs }, (_, n) => n);
-  const flows = await hf.enqueueMany(numbers.map((n) => ({ job: "flow", input: { n } })));
+  const workflows = await hf.enqueueMany(numbers.map((n) => ({ job: "workflow", input: { n } })));
   const paid = await hf.enqueueMany(numbers.map((n) => ({ job: "paid", queue: "paid", input: { n } })));
-  return { hf, flows: flows.map(({ id }) => id), paid: paid.map(({ id }) => id) };
+  return { hf, workflows: workflows.map(({ id }) => id), paid: paid.map(({ id }) => id) };
 }
 
 export async function allDone(hf: Holdfast, count: number, children: readonly NodeProcess[]): Promise<void> {
@@ -40,11 +40,11 @@ function notes(log: string): { job: string; step: string; nonce: string }[] {
   return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as never);
 }
 
-/** What is wrong with the flows, as sentences: what a run ended with must be what each step did last. */
-export async function faults(hf: Holdfast, flows: readonly string[], log: string): Promise<string[]> {
+/** What is wrong with the workflows, as sentences: what a run ended with must be what each step did last. */
+export async function faults(hf: Holdfast, workflows: readonly string[], log: string): Promise<string[]> {
   const found: string[] = [];
   const last = new Map(notes(log).map(({ job, step, nonce }) => [`${job} ${step}`, nonce]));
-  for (const [n, id] of flows.entries()) {
+  for (const [n, id] of workflows.entries()) {
     const job = await hf.jobs.get(id);
     const output = job?.output as Record<string, unknown> | null;
     if (job?.state !== "done") found.push(`${id} is ${job?.state ?? "gone"}`);

@@ -190,7 +190,7 @@ describe("[K3] failures", () => {
     await fill(own.hf);
     const page = await own.open("/errors");
     await row(page, /mailbox/).waitFor();
-    const { groups } = await operatorOf(own.hf).store.insight.errorGroups({});
+    const { groups } = await operatorOf(own.hf).store.insight.failureGroups({});
     const at = groups.findIndex(({ name }) => name === "send-mail");
     for (let n = 0; n <= at; n += 1) await page.keyboard.press("j");
     await page.keyboard.press("i");

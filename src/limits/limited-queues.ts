@@ -6,7 +6,7 @@
 import type { ClaimScope } from "../jobs/claim-scope.ts";
 
 /** Which queues have lanes or limits, as far as this process knows. */
-export class Gates {
+export class LimitedQueues {
   #laned: ReadonlySet<string> = new Set();
   #limited: ReadonlySet<string> = new Set();
   #readAt = -Infinity;

@@ -8,7 +8,7 @@ import { type FreshStore, onEveryStore } from "../support/stores.ts";
 import { backlog, fillBacklog, fillBeside, fillTrouble, trouble } from "./backlog.ts";
 import { explainOnPostgres, nothingAsked, planOnSqlite, rowsRead, wholeTables } from "./explain.ts";
 
-const jobTables = /^(ready|job|history)/;
+const jobTables = /^(ready|job(?!_type)|history)/;
 const idsOf = (kind: number, count: number): string[] =>
   Array.from(
     { length: count },
@@ -23,7 +23,7 @@ function looks(now: number): readonly Look[] {
   const plain = { ...nothingAsked, now, states: null };
   const deep = { ...plain, deep: true, key: "nobody" };
   const searched = { ...plain, error: "refused" };
-  const sources = ["Live", "Troubled", "Ended", "Unhappy"] as const;
+  const sources = ["Live", "Failed", "Ended", "NotDone"] as const;
   return [
     ...sources.flatMap((source): Look[] => [
       [`browse${source}`, plain, scan],
@@ -37,22 +37,22 @@ function looks(now: number): readonly Look[] {
     ["tallyHeld", plain, trouble.running],
     ["tallyRunning", { now }, trouble.running],
     ["groupDead", plain, scan],
-    ["groupTroubled", plain, scan],
+    ["groupFailed", plain, scan],
     // A few probes for each of a thousand levels, and a budget that the full ones share.
     [
-      "tallyLines",
+      "tallyJobTypes",
       { now, cap: 10_001, budget: 10_000, queues: null, names: null, begins: [] },
       7 * 1_003 + 10_000,
     ],
     // Of one queue: its three levels alone, the full ones to the end of their share.
     [
-      "tallyLines",
+      "tallyJobTypes",
       { now, cap: 10_001, budget: 2_000, queues: ["default"], names: null, begins: [] },
       2_000 + 700,
     ],
     [
-      "lineUp",
-      { now, queues: ["default"], names: null, fromAt: -1, fromPlace: nothingAsked.from, limit: 50 },
+      "jobsInOrder",
+      { now, queues: ["default"], names: null, fromAt: -1, fromRowKey: nothingAsked.from, limit: 50 },
       200,
     ],
     ["summaries", { now, ids: [...idsOf(6, 25), ...idsOf(7, 25)] }, 100],
@@ -128,7 +128,7 @@ onEveryStore((target) => {
     });
 
     test("[K2] walks go from their cursor in the order of the numbers: what the bound leaves out is not read", () => {
-      const walks = ["Live", "Troubled", "Ended", "Unhappy"].flatMap((source) => [
+      const walks = ["Live", "Failed", "Ended", "NotDone"].flatMap((source) => [
         `browse${source}` as StatementName,
         `tally${source}` as StatementName,
       ]);
@@ -161,7 +161,7 @@ onEveryStore((target) => {
       beforeAll(async () => {
         if (statistics === "never analyzed") return;
         const tables = [
-          "line",
+          "job_type",
           "job",
           "ready",
           "history",
@@ -189,8 +189,8 @@ onEveryStore((target) => {
       test("[K2] no count of a thousand queues is expected to cost so much that the server would compile its plan", async () => {
         // Of claims that were never analyzed it expects more than there are, whatever is asked.
         if (statistics === "never analyzed") await fresh.query(`analyze ${fresh.table("claim")}`);
-        const [, params] = looks(clock.now()).find(([name]) => name === "tallyLines")!;
-        const [plan] = await explainOnPostgres(fresh, "tallyLines", params);
+        const [, params] = looks(clock.now()).find(([name]) => name === "tallyJobTypes")!;
+        const [plan] = await explainOnPostgres(fresh, "tallyJobTypes", params);
         expect(plan!["Total Cost"]).toBeLessThan(100_000); // jit_above_cost, as servers come
       });
 
@@ -217,9 +217,9 @@ onEveryStore((target) => {
 
   test("[K2] of a thousand queues the full ones are counted on, to the cap", async () => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
-    const { lines } = await store.insight.lines();
+    const { jobTypes } = await store.insight.jobTypes();
     const of = (queue: string, name: string) =>
-      lines.find((line) => line.queue === queue && line.name === name);
+      jobTypes.find((jobType) => jobType.queue === queue && jobType.name === name);
     // Five levels are full, and share 40,000.
     expect(of("default", "unserved")?.ready).toEqual({ count: 8_000, more: true });
     expect(of("default", "served")).toMatchObject({
@@ -233,18 +233,18 @@ onEveryStore((target) => {
   test("[K2] one queue of a thousand has the bounds to itself, and what runs is found without counting the rest", async () => {
     const store = await openStore(fresh.url, { ...fresh.options, clock });
     const { insight } = store;
-    const { now, lines } = await insight.lines({ queues: ["default"] });
+    const { now, jobTypes } = await insight.jobTypes({ queues: ["default"] });
     expect(now).toBe(clock.now());
-    expect(new Set(lines.map(({ queue }) => queue))).toEqual(new Set(["default"]));
-    expect(lines.find(({ name }) => name === "unserved")?.ready).toEqual({ count: 10_000, more: true });
-    const served = await insight.lines({ queues: ["default"], names: ["served"] });
-    expect(served.lines).toMatchObject([
+    expect(new Set(jobTypes.map(({ queue }) => queue))).toEqual(new Set(["default"]));
+    expect(jobTypes.find(({ name }) => name === "unserved")?.ready).toEqual({ count: 10_000, more: true });
+    const served = await insight.jobTypes({ queues: ["default"], names: ["served"] });
+    expect(served.jobTypes).toMatchObject([
       { queue: "default", name: "served", ready: { count: backlog.claimable, more: false } },
     ]);
-    const all = (await insight.lines()).lines;
+    const all = (await insight.jobTypes()).jobTypes;
     const busy = await insight.running();
     expect(busy.now).toBe(clock.now());
-    expect(busy.lines).toEqual(
+    expect(busy.jobTypes).toEqual(
       all
         .filter(({ running }) => running > 0)
         .map(({ queue, name, running, heldBy, longestSince }) => ({
@@ -255,8 +255,8 @@ onEveryStore((target) => {
           longestSince,
         })),
     );
-    expect(busy.lines.length).toBeGreaterThan(0);
-    expect(await insight.lineNames()).toEqual(all.map(({ queue, name }) => ({ queue, name })));
+    expect(busy.jobTypes.length).toBeGreaterThan(0);
+    expect(await insight.jobTypeNames()).toEqual(all.map(({ queue, name }) => ({ queue, name })));
     await store.close();
   });
 });

@@ -1,4 +1,4 @@
-// Flows under a process that wakes up too late, and under a database that restarts; those under SIGKILL are in flow-kills.ts.
+// Workflows under a process that wakes up too late, and under a database that restarts; those under SIGKILL are in workflow-kills.ts.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -7,16 +7,16 @@ import { temporaryDirectory } from "../support/guard.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { type NodeProcess, spawnNode, waitFor } from "../support/process.ts";
 import { onEveryStore } from "../support/stores.ts";
-import type { FlowSpec } from "./children/flow.ts";
-import { allDone, faults, runs, seed, started } from "./flow-runs.ts";
+import type { WorkflowSpec } from "./children/workflow.ts";
+import { allDone, faults, runs, seed, started } from "./workflow-runs.ts";
 
 onEveryStore((target) => {
   test("[N11] a worker that wakes up after its lease has passed can write no step", async () => {
     const fresh = await target.fresh();
     const hf = await open(fresh.url, { ...fresh.options, logger: silentLogger });
     onTestFinished(() => hf.close());
-    const log = join(temporaryDirectory("flows"), "effects.jsonl");
-    const spec: FlowSpec = {
+    const log = join(temporaryDirectory("workflows"), "effects.jsonl");
+    const spec: WorkflowSpec = {
       url: fresh.url,
       options: fresh.options,
       log,
@@ -25,8 +25,8 @@ onEveryStore((target) => {
       effects: "",
       stuckMs: 2_500,
     };
-    const spawn = (more: Partial<FlowSpec> = {}): NodeProcess => {
-      const child = spawnNode("test/fault/children/flow.ts", [JSON.stringify({ ...spec, ...more })]);
+    const spawn = (more: Partial<WorkflowSpec> = {}): NodeProcess => {
+      const child = spawnNode("test/fault/children/workflow.ts", [JSON.stringify({ ...spec, ...more })]);
       onTestFinished(() => child.kill("SIGKILL"));
       return child;
     };
@@ -51,19 +51,19 @@ onEveryStore((target) => {
 });
 
 describe("postgres 18", () => {
-  test("[N11] a database that restarts in the middle of flows leaves none of them stuck", async () => {
+  test("[N11] a database that restarts in the middle of workflows leaves none of them stuck", async () => {
     await using server = await startPostgres(18);
     const place = { url: server.url(), options: {} };
-    const { hf, flows } = await started(place);
-    const log = join(temporaryDirectory("flows"), "effects.jsonl");
+    const { hf, workflows } = await started(place);
+    const log = join(temporaryDirectory("workflows"), "effects.jsonl");
     const effects = '"holdfast"."effect"';
-    const spec: FlowSpec = { ...place, log, seed, deadly: 0, effects };
+    const spec: WorkflowSpec = { ...place, log, seed, deadly: 0, effects };
     const pool = await import("pg");
     const side = new pool.default.Client({ connectionString: server.url() });
     await side.connect();
     await side.query(`create table ${effects} (n integer)`);
     await side.end();
-    const child = spawnNode("test/fault/children/flow.ts", [JSON.stringify(spec)]);
+    const child = spawnNode("test/fault/children/workflow.ts", [JSON.stringify(spec)]);
     onTestFinished(() => child.kill("SIGKILL"));
     await child.message("ready", { deadlineMs: 20_000 });
     for (let n = 0; n < runs; n += 1) {
@@ -78,7 +78,7 @@ describe("postgres 18", () => {
       );
     }
     await allDone(hf, runs * 3, [child]);
-    expect((await faults(hf, flows, log)).filter((fault) => !fault.includes("was told"))).toEqual([]);
+    expect((await faults(hf, workflows, log)).filter((fault) => !fault.includes("was told"))).toEqual([]);
     expect(child.running).toBe(true);
     expect(child.output).not.toMatch(/unhandled/i);
   }, 120_000);

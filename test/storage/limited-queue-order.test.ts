@@ -62,17 +62,18 @@ onPostgres((target) => {
       ["a", 1],
       ["b", 1],
     ]);
-    await client.tap.raw.claims.peek({ queues, names: ["call"], limit: 2, order: "highest-first" });
+    await client.tap.raw.claims.checkDue({ queues, names: ["call"], limit: 2, order: "highest-first" });
     const holder = await Holder.of(world);
     const claim = () =>
       client.tap.raw.claims.claimBudgeted(
         session,
         { queues, limit: 2, order: "highest-first" },
         { name: "api", tokens: 1, names: ["call"] },
-        { levels: new Map(), lookedBackAt: -Infinity },
+        { levels: new Map(), rescannedAt: -Infinity },
       );
     // The queues are asked by turns.
-    for (let turn = 0; turn < 4; turn++) expect(await holder.meets(claim), `turn ${turn}`).toBe(true);
+    for (let rotation = 0; rotation < 4; rotation++)
+      expect(await holder.meets(claim), `rotation ${rotation}`).toBe(true);
   });
 
   test("[O1] a settle that gives starts back to one queue and cools another down takes the first by name first", async () => {
@@ -85,8 +86,8 @@ onPostgres((target) => {
     const session = await client.tap.raw.sessions.open(sessionInfo());
     const queues = ["a", "b"];
     const scope = { queues, names: "all", limit: 2, order: "highest-first" } as const;
-    await client.tap.raw.claims.peek(scope);
-    const cursor = { levels: new Map(), lookedBackAt: -Infinity };
+    await client.tap.raw.claims.checkDue(scope);
+    const cursor = { levels: new Map(), rescannedAt: -Infinity };
     const claimed = await client.tap.raw.claims.claim(session, scope, cursor);
     const outcomes = new Map<string, Outcome>([
       ["a", { kind: "throttled", delayMs: null, reason: "429" }],

@@ -1,6 +1,6 @@
-/** `holdfast overrides`: temporary limits. */
+/** `holdfast temporary-limits`: temporary limits. */
 import { UsageError } from "../../errors.ts";
-import type { Override } from "../../index.ts";
+import type { TemporaryLimit } from "../../index.ts";
 import { acting } from "../audit-record.ts";
 import type { Command } from "../command.ts";
 import { oneLine, relative, table } from "../text.ts";
@@ -9,9 +9,9 @@ const list: Command = {
   name: "list",
   summary: "list temporary limits",
   json: "An array of { kind, name, key, setAt, untilAt, back }",
-  examples: [{ line: "overrides", says: "Ends and previous values" }],
+  examples: [{ line: "temporary-limits", says: "Ends and previous values" }],
   run: async (ctx) => {
-    const found = await (await ctx.client()).overrides.list();
+    const found = await (await ctx.client()).temporaryLimits.list();
     const now = Date.now();
     ctx.result(found, () =>
       found.length === 0
@@ -45,22 +45,25 @@ const end: Command = {
   maxArgs: 3,
   json: "{ ended: boolean }",
   examples: [
-    { line: "overrides end queue mail", says: "Restore the previous values" },
-    { line: "overrides end lane mail tenant-7", says: "A lane, by queue and key" },
+    { line: "temporary-limits end queue mail", says: "Restore the previous values" },
+    { line: "temporary-limits end lane mail tenant-7", says: "A lane, by queue and key" },
   ],
   run: async (ctx) => {
     const kind = ctx.argument(0, "queue, lane or budget");
     if (kind !== "queue" && kind !== "lane" && kind !== "budget")
-      throw new UsageError("BAD_OPTION", `overrides end takes queue, lane or budget; got ${oneLine(kind)}.`);
-    const of: { kind: Override["kind"]; name: string; key?: string } = {
+      throw new UsageError(
+        "BAD_OPTION",
+        `temporary-limits end takes queue, lane or budget; got ${oneLine(kind)}.`,
+      );
+    const of: { kind: TemporaryLimit["kind"]; name: string; key?: string } = {
       kind,
       name: ctx.argument(1, "a name"),
     };
     if (kind === "lane") of.key = ctx.argument(2, "a lane");
     const hf = await ctx.client();
     const target = of.key === undefined ? of.name : `${of.name}/${of.key}`;
-    const ended = await acting(ctx, hf, { action: "overrides.end", target, outcome: "back" }, () =>
-      hf.overrides.end(of),
+    const ended = await acting(ctx, hf, { action: "temporary-limits.end", target, outcome: "back" }, () =>
+      hf.temporaryLimits.end(of),
     );
     ctx.result({ ended }, () =>
       ended ? "Restored the previous values." : "There is no such temporary limit.",
@@ -69,8 +72,8 @@ const end: Command = {
   },
 };
 
-export const overrides: Command = {
-  name: "overrides",
+export const temporaryLimits: Command = {
+  name: "temporary-limits",
   summary: "list, end temporary limits",
   subcommands: [list, end],
   fallback: "list",

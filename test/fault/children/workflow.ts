@@ -1,7 +1,7 @@
-// A worker process that runs flows and dies by its own hand, at any point of them: after an await of the handler, or
+// A worker process that runs workflows and dies by its own hand, at any point of them: after an await of the handler, or
 // before, during or after a call of the store.
 //
-//   node test/fault/children/flow.ts '{"url":"sqlite:…","log":"/tmp/…","seed":1,"deadly":0.02}'
+//   node test/fault/children/workflow.ts '{"url":"sqlite:…","log":"/tmp/…","seed":1,"deadly":0.02}'
 import { appendFileSync } from "node:fs";
 import { randomUUID } from "node:crypto";
 import { DatabaseSync } from "node:sqlite";
@@ -14,9 +14,9 @@ import { defineJob, fixed, silentLogger } from "../../../src/index.ts";
 import { checkOpenOptions } from "../../../src/open-options.ts";
 import { openStore } from "../../../src/storage/open.ts";
 import { between, bound } from "../../support/store-parts.ts";
-import { type DeathPoint, deadlyVerbs } from "./flow-points.ts";
+import { type DeathPoint, deadlyVerbs } from "./workflow-points.ts";
 
-export interface FlowSpec {
+export interface WorkflowSpec {
   readonly url: string;
   readonly options?: { readonly schema?: string };
   readonly log: string;
@@ -33,7 +33,7 @@ export interface FlowSpec {
   readonly deaths?: string;
 }
 
-const spec = JSON.parse(process.argv[2] ?? "{}") as FlowSpec;
+const spec = JSON.parse(process.argv[2] ?? "{}") as WorkflowSpec;
 let state = spec.seed;
 const random = (): number => {
   state = (state + 0x6d2b79f5) | 0;
@@ -72,25 +72,25 @@ const child = defineJob({
     return made;
   },
 });
-const flow = defineJob({
-  name: "flow",
+const workflow = defineJob({
+  name: "workflow",
   ...common,
   run: async (input: { n: number }, ctx) => {
     const first = await ctx.step("first", () => effect(ctx.id, "first"));
-    mayDie("flow: after step first");
+    mayDie("workflow: after step first");
     await ctx.sleep("nap", 20);
-    mayDie("flow: after sleep nap");
+    mayDie("workflow: after sleep nap");
     const [left, right] = await Promise.all([
       ctx.step("left", () => effect(ctx.id, "left")),
       ctx.step("right", () => effect(ctx.id, "right")),
     ]);
-    mayDie("flow: after steps left and right");
+    mayDie("workflow: after steps left and right");
     const told = await ctx.waitFor<number>("told", { key: String(input.n) });
-    mayDie("flow: after signal told");
+    mayDie("workflow: after signal told");
     const called = await ctx.call(child, null);
-    mayDie("flow: after call child");
+    mayDie("workflow: after call child");
     const last = await ctx.step("last", () => effect(ctx.id, "last"));
-    mayDie("flow: after step last");
+    mayDie("workflow: after step last");
     return { first, left, right, told, called, last };
   },
 });
@@ -161,7 +161,7 @@ const machine = { host: "mortal", pid: process.pid, hostId: "mortal", cpus: 1, e
 const events = new Emitter(() => {});
 const hf = new Holdfast(mortal, client, { clock: systemClock, random: Math.random, ...machine }, events);
 hf.on("lease.lost", ({ id }) => console.log(JSON.stringify({ type: "lost", id })));
-const worker = hf.work([flow, child, paid, stuck], {
+const worker = hf.work([workflow, child, paid, stuck], {
   queues: { default: 6, paid: 1 },
   lease: "1500ms",
   heartbeat: "400ms",

@@ -39,8 +39,8 @@ const screens: readonly [string, () => string][] = [
   ["scheduled", () => "/scheduled"],
   ["retries", () => "/retries"],
   ["a dead job", () => `/jobs/${filled.ids.dead}`],
-  ["a workflow", () => `/jobs/${features.flow.done}`],
-  ["a log", () => `/jobs/${features.flow.done}?tab=log`],
+  ["a workflow", () => `/jobs/${features.workflow.done}`],
+  ["a log", () => `/jobs/${features.workflow.done}?tab=log`],
   ["errors", () => "/errors"],
   ["queues", () => "/queues"],
   ["a queue", () => "/queues/crawl"],
@@ -74,7 +74,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     async () => {
       for (const key of all) await page.keyboard.press(key);
     };
-  const { groups } = await operatorOf(home.hf).store.insight.errorGroups({});
+  const { groups } = await operatorOf(home.hf).store.insight.failureGroups({});
   const dead = groups.find((group) => group.dead > 1)!.group;
   const all = async (): Promise<void> => {
     await page.getByLabel("Select all on this page").check();
@@ -89,10 +89,14 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
     ["bulk retry", "/jobs?state=dead", () => all().then(keys("r"))],
     ["bulk delete", "/jobs?state=dead", () => all().then(keys("#"))],
     ["bulk edit", "/jobs?state=scheduled", () => all().then(keys("e"))],
-    ["cancel one", `/jobs/${features.flow.waiting}`, button("Cancel")],
-    ["signal", `/jobs/${features.flow.waiting}`, button(/^Send /)],
-    ["edit one", `/jobs/${features.flow.waiting}`, keys("e")],
-    ["a step", `/jobs/${features.flow.done}`, () => page.locator(".waterfall [role=option]").first().click()],
+    ["cancel one", `/jobs/${features.workflow.waiting}`, button("Cancel")],
+    ["signal", `/jobs/${features.workflow.waiting}`, button(/^Send /)],
+    ["edit one", `/jobs/${features.workflow.waiting}`, keys("e")],
+    [
+      "a step",
+      `/jobs/${features.workflow.done}`,
+      () => page.locator(".waterfall [role=option]").first().click(),
+    ],
     ["resolve", `/errors/${dead}`, button("Resolve")],
     ["ignore", `/errors/${dead}`, button("Ignore")],
     ["change and retry", `/errors/${dead}`, button("Change and retry")],
@@ -137,7 +141,7 @@ test("[K3] every kind of dialog is as good in the dark, and Escape closes it", a
 });
 
 test("[K3] the band of a step that took no time at the end of its run is in sight", async () => {
-  const page = await home.open(`/jobs/${features.flow.done}`);
+  const page = await home.open(`/jobs/${features.workflow.done}`);
   await page.locator(".waterfall .band").first().waitFor();
   const beyond = `[...document.querySelectorAll(".band")].filter((band) =>
     band.getBoundingClientRect().right > band.parentElement.getBoundingClientRect().right + 0.5).length`;
@@ -145,7 +149,7 @@ test("[K3] the band of a step that took no time at the end of its run is in sigh
 });
 
 test("[K3] in the system's own colours bars keep their length, and what is chosen has an edge", async () => {
-  const page = await home.open(`/jobs/${features.flow.done}`, { forced: true });
+  const page = await home.open(`/jobs/${features.workflow.done}`, { forced: true });
   const band = page.locator(".waterfall .band").first();
   await band.waitFor();
   const style = (selector: string, property: string): Promise<string> =>

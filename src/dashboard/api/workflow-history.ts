@@ -1,17 +1,17 @@
 /** A job's history in the contract's JSON: its steps, and the graph that the page draws. Pure. */
 import type { Job } from "../../index.ts";
 import type { HistoryPage } from "../../operate/index.ts";
-import type { FlowHistory, FlowNode, FlowStep } from "./contract.ts";
+import type { WorkflowHistory, WorkflowNode, WorkflowStep } from "./contract.ts";
 import { ms } from "./shapes.ts";
 import { stepsBefore } from "./step-order.ts";
 
 /** The last `limit` steps of those that were read, and a graph of all of them. */
-export function flowOf(
+export function workflowOf(
   job: Pick<Job, "id" | "name" | "state">,
   history: HistoryPage,
   limit: number,
-): FlowHistory {
-  const drawn = history.steps.map((step): FlowStep => ({
+): WorkflowHistory {
+  const drawn = history.steps.map((step): WorkflowStep => ({
     seq: step.seq,
     name: step.name,
     kind: step.kind,
@@ -62,7 +62,7 @@ export function flowOf(
   };
 }
 
-function stepState({ kind, state }: HistoryPage["steps"][number], job: Job["state"]): FlowStep["state"] {
+function stepState({ kind, state }: HistoryPage["steps"][number], job: Job["state"]): WorkflowStep["state"] {
   if (state !== "open") return state;
   if (job === "done" || job === "dead" || job === "cancelled") return "cancelled";
   const waits = kind === "sleep" || kind === "signal" || kind === "call";
@@ -75,11 +75,11 @@ function stepState({ kind, state }: HistoryPage["steps"][number], job: Job["stat
  */
 function graphOf(
   job: Pick<Job, "id" | "name" | "state">,
-  drawn: readonly FlowStep[],
+  drawn: readonly WorkflowStep[],
   before: readonly (readonly number[])[],
-  children: FlowHistory["children"],
-): Omit<FlowHistory["graph"], "cut"> {
-  const nodes: FlowNode[] = [
+  children: WorkflowHistory["children"],
+): Omit<WorkflowHistory["graph"], "cut"> {
+  const nodes: WorkflowNode[] = [
     { id: job.id, label: job.name, kind: "job", state: job.state, jobId: null, seq: null },
   ];
   const edges: { from: string; to: string }[] = [];
@@ -105,7 +105,7 @@ function graphOf(
  * Ids by name, not by number: a step that ends later than one behind it would change all numbers, and with them the focus.
  * A machine comes to a step more than once.
  */
-function stepIds(steps: readonly FlowStep[]): string[] {
+function stepIds(steps: readonly WorkflowStep[]): string[] {
   const seen = new Map<string, number>();
   return steps.map(({ name }) => {
     const times = seen.get(name) ?? 0;

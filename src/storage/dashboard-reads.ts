@@ -11,11 +11,11 @@ import type { Lane } from "./driver.ts";
 const looks = new AsyncLocalStorage<true>();
 
 /** What is read in here is read for somebody who looks. */
-export function viewing<T>(run: () => T): T {
+export function asDashboardRead<T>(run: () => T): T {
   return looks.run(true, run);
 }
 
 /** The lane of a read that names none. */
-export function laneOfRead(): Lane {
+export function poolOfRead(): Lane {
   return looks.getStore() === true ? "view" : "general";
 }

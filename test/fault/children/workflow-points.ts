@@ -1,15 +1,15 @@
-// Every point at which a worker of test/fault/children/flow.ts can be killed.
+// Every point at which a worker of test/fault/children/workflow.ts can be killed.
 
 import type { Verb } from "../../support/store-parts.ts";
 
 /** After each await of the handlers, and around each effect. */
 export const handlerPoints = [
-  "flow: after step first",
-  "flow: after sleep nap",
-  "flow: after steps left and right",
-  "flow: after signal told",
-  "flow: after call child",
-  "flow: after step last",
+  "workflow: after step first",
+  "workflow: after sleep nap",
+  "workflow: after steps left and right",
+  "workflow: after signal told",
+  "workflow: after call child",
+  "workflow: after step last",
   "child: after step made",
   "effect: before",
   "effect: after",
@@ -18,7 +18,7 @@ export const handlerPoints = [
   "paid: after commit",
 ] as const;
 
-/** Calls of the store that a flow makes. */
+/** Calls of the store that a workflow makes. */
 export const deadlyVerbs = [
   "claims.claim",
   "workflows.steps",

@@ -1,42 +1,44 @@
 /** Kinds of jobs, for whoever enqueues one: which there are, and what one takes. */
 import { checkName } from "../../values/name.ts";
 import { jsonSchemaOf, type StandardSchemaV1 } from "../../values/input-schema.ts";
-import { KindDetail, KindList } from "../api/contract.ts";
+import { DefinitionDetail, DefinitionList } from "../api/contract.ts";
 import { type Route, type RouteContext, route } from "./route.ts";
-import { about, queueOfKind } from "./targets.ts";
+import { about, queueOfName } from "./targets.ts";
 
-const mostKinds = 1_000;
+const mostDefinitions = 1_000;
 const mostSchemaChars = 65_536;
 
-export const kindsRoutes: readonly Route[] = [
+export const definitionsRoutes: readonly Route[] = [
   route({
     method: "GET",
-    path: "/kinds",
-    id: "listKinds",
+    path: "/definitions",
+    id: "listDefinitions",
     summary: "Job names that workers have registered, or that this process defines.",
     permission: "view",
-    about: about.all("kind"),
-    answer: KindList,
+    about: about.all("definition"),
+    answer: DefinitionList,
     run: async (context) => {
-      const registered = await context.store.kinds.list();
+      const registered = await context.store.definitions.list();
       const names = [...new Set([...registered.keys(), ...context.definitions()])].sort();
-      return { kinds: names.slice(0, mostKinds).map((name) => lineOf(context, name, registered.get(name))) };
+      return {
+        names: names.slice(0, mostDefinitions).map((name) => lineOf(context, name, registered.get(name))),
+      };
     },
   }),
   route({
     method: "GET",
-    path: "/kinds/:name",
-    id: "getKind",
+    path: "/definitions/:name",
+    id: "getDefinition",
     summary: "One job name: its queue, required options, and the schemas of its input and signals.",
     permission: "view",
-    about: about.kind,
-    answer: KindDetail,
+    about: about.definition,
+    answer: DefinitionDetail,
     run: async (context) => {
       const name = checkName(context.path["name"], "name");
       const { input = null, signals = [] } = context.definition(name) ?? {};
       return {
-        ...lineOf(context, name, (await context.store.kinds.list()).get(name)),
-        queue: queueOfKind(context, name),
+        ...lineOf(context, name, (await context.store.definitions.list()).get(name)),
+        queue: queueOfName(context, name),
         ...shownSchema(input),
         signals: signals.map((signal) => ({ name: signal.name, ...shownSchema(signal.data) })),
       };
@@ -44,7 +46,7 @@ export const kindsRoutes: readonly Route[] = [
   }),
 ];
 
-function shownSchema(schema: StandardSchemaV1 | null): Pick<KindDetail, "checked" | "schema"> {
+function shownSchema(schema: StandardSchemaV1 | null): Pick<DefinitionDetail, "checked" | "schema"> {
   return { checked: schema !== null, schema: schema === null ? null : jsonSchemaOf(schema, mostSchemaChars) };
 }
 
@@ -53,7 +55,7 @@ function lineOf(
   { definition }: RouteContext,
   name: string,
   registered: { readonly unique: boolean; readonly lane: boolean } | undefined,
-): KindList["kinds"][number] {
+): DefinitionList["names"][number] {
   const job = definition(name);
   if (job === null)
     return { name, unique: registered?.unique === true, lane: registered?.lane === true, here: false };
