@@ -234,8 +234,9 @@ onEveryStore((target) => {
       // What claims under limits write over and over, and empty: room on the page, and vacuum soon.
       const vacuumed = ["autovacuum_vacuum_scale_factor=0.02", "autovacuum_vacuum_cost_delay=0"];
       expect(options).toEqual([
-        { relname: "lane_wakeup", reloptions: vacuumed },
         { relname: "lane", reloptions: ["fillfactor=70"] },
+        { relname: "lane_rotation", reloptions: ["fillfactor=70", ...vacuumed] },
+        { relname: "lane_wakeup", reloptions: vacuumed },
         {
           relname: "ready",
           reloptions: [
@@ -248,7 +249,6 @@ onEveryStore((target) => {
         },
         { relname: "returned_capacity", reloptions: vacuumed },
         { relname: "session", reloptions: ["fillfactor=50"] },
-        { relname: "lane_rotation", reloptions: ["fillfactor=70", ...vacuumed] },
       ]);
       return;
     }

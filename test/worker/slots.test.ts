@@ -248,7 +248,7 @@ onEveryStore((target) => {
     expect(await admin.hf.jobs.count({ state: "done" })).toBe(2);
   });
 
-  test("[F13] [O13] two definitions of one name are rejected, the kinds are in the boot log, and inputs are typed", async () => {
+  test("[F13] [O13] two definitions of one name are rejected, the names are in the boot log, and inputs are typed", async () => {
     const world = await newWorld(target);
     const { hf, log, work } = await world.client();
     const first = quickJob(world, "same");
@@ -261,7 +261,7 @@ onEveryStore((target) => {
     await hf.enqueue(first.job, { n: 1 });
     await world.until("it to run", () => first.runs.length === 1);
     expect(log.find(({ message }) => message.endsWith("starts"))?.details).toMatchObject({
-      kinds: ["same", "other"],
+      names: ["same", "other"],
     });
     expect((await hf.workers.list())[0]!.names).toEqual(["same", "other"]);
     expectTypeOf<NonNullable<typeof other.run>>().parameter(0).toEqualTypeOf<{ to: string }>();

@@ -112,7 +112,7 @@ describe("a worker", () => {
     for (const id of ids) expect(await b.get(id)).toMatchObject({ state: "done", attempt: 1 });
   });
 
-  test("[F13] [O13] rejects two definitions of one name, takes one twice, and logs its kinds", async () => {
+  test("[F13] [O13] rejects two definitions of one name, takes one twice, and logs their names", async () => {
     const twice = kind("twice", () => undefined);
     expect(() => b.work([twice, kind("twice", () => undefined)])).toThrow(
       expect.objectContaining({ code: "DUPLICATE_NAME", details: { job: "twice" } }) as Error,
@@ -121,7 +121,7 @@ describe("a worker", () => {
     const id = await b.enqueue("twice");
     await worker.idle();
     expect((await b.get(id)).state).toBe("done");
-    expect(b.lines.find(({ details }) => "kinds" in details)?.details["names"]).toEqual(["twice"]);
+    expect(b.lines.find(({ details }) => "names" in details)?.details["names"]).toEqual(["twice"]);
   });
 
   test("starts a job at its due instant, and is idle until then", async () => {
@@ -934,7 +934,7 @@ describe("outages", () => {
     await worker.ready;
     b.store.upkeep.takeTask = () => Promise.reject(new TypeError("a bug"));
     await b.clock.advance("6m");
-    expect(b.of("error")[0]).toMatchObject({ during: expect.stringMatching(/^the duty /) as string });
+    expect(b.of("error")[0]).toMatchObject({ during: expect.stringMatching(/^the upkeep task /) as string });
     b.restore("upkeep.takeTask");
     const before = b.of("error").length;
     await b.clock.advance("6m");
@@ -949,7 +949,7 @@ describe("outages", () => {
       Promise.reject(new StoreError("SCHEMA_TOO_NEW", "another version was here"));
     await b.clock.advance("6m");
     await expect(worker.stopped).rejects.toMatchObject({ code: "SCHEMA_TOO_NEW" });
-    expect(b.of("error")).toMatchObject([{ during: expect.stringMatching(/^the duty /) as string }]);
+    expect(b.of("error")).toMatchObject([{ during: expect.stringMatching(/^the upkeep task /) as string }]);
   });
 
   test("[O9] after one lost connection it claims again at once, and waits longer each time", async () => {
