@@ -22,7 +22,7 @@ export interface Ended {
   readonly state: EndState;
 }
 
-/** A lane looks only where a bell has rung. */
+/** A lane is read only after a lane wake-up. */
 export function* wakeLanes(rows: readonly Row[]): Script<void> {
   const laned = rows.filter((row) => flag(row, "laned")).map((row) => text(row, "id"));
   if (laned.length > 0) yield { name: "wakeLanesOfJobs", params: { ids: laned } };

@@ -60,7 +60,7 @@ export async function reapOnce(deps: ReaperDeps): Promise<number> {
     // Somebody else takes over the same ones, or they came back to life: no use in asking for them again.
     if (moved.size === 0 || orphans.length < page) break;
   }
-  // A session stays open until it is buried, also one that held nothing: each look would find that it has ended.
+  // A session stays open until its row is deleted, also one that held nothing: each check would find that it has ended.
   await deps.store.sessions.forgetDead();
   return taken;
 }

@@ -218,7 +218,7 @@ export class Errors {
     this.#deps.checkOpen();
     const id = checkGroup(group);
     const { store, retry } = this.#deps;
-    return retry.repeatable(() => store.insight.triage(id, change));
+    return retry.repeatable(() => store.insight.decideOn(id, change));
   }
 }
 

@@ -580,7 +580,7 @@ export class SqlInsight implements Insight {
     return withSample(group, (await this.#samples([group])).get(group.sample ?? ""));
   }
 
-  /** Those samples that still fail so; a job that was retried may have come good, or to other grief. */
+  /** Those samples that still fail so; a retried job may have succeeded, or failed in another way. */
   async #samples(groups: readonly FailureGroup[]): Promise<ReadonlyMap<string, JobSummary>> {
     const of = new Set(groups.map(({ group }) => group));
     const samples = await this.#summaries(groups.flatMap(({ sample }) => sample ?? []));
@@ -667,7 +667,7 @@ export class SqlInsight implements Insight {
     return this.#knownGroups.by(by, since);
   }
 
-  async triage(group: string, change: FailureGroupChange): Promise<boolean> {
+  async decideOn(group: string, change: FailureGroupChange): Promise<boolean> {
     const known = await this.#knownGroups.rows({ ids: [group], names: null });
     const named = known.knownGroups[0]?.name ?? (await this.#nameOf(group));
     if (known.knownGroups.length === 0 && named === null) return false;

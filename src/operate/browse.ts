@@ -431,7 +431,7 @@ export interface Insight {
   /** As workers counted them since then. Which worker is known of the last hour or two alone. */
   failuresBy(by: FailuresBy["by"], since: number): Promise<FailuresBy>;
   /** Writes what was decided about a cause. False: no failure has it. */
-  triage(group: string, change: FailureGroupChange): Promise<boolean>;
+  decideOn(group: string, change: FailureGroupChange): Promise<boolean>;
   /** The queues that have a row of their own (of these names): paused, cooled down, or with settings. */
   queueRows(names?: readonly string[]): Promise<
     readonly {

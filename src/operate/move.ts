@@ -264,9 +264,9 @@ async function compareAll(
     );
   if ((await rung(source)) !== (await rung(target)))
     throw differs("The table of lane wake-ups", LANE_WAKEUPS, source, target);
-  const refunded = async (admin: Admin): Promise<string> =>
+  const returnedCapacity = async (admin: Admin): Promise<string> =>
     JSON.stringify((await admin.returnedCapacity()).map(({ queue, n }) => [queue, n]));
-  if ((await refunded(source)) !== (await refunded(target)))
+  if ((await returnedCapacity(source)) !== (await returnedCapacity(target)))
     throw differs("The table of returned capacity", RETURNED_CAPACITY, source, target);
 }
 

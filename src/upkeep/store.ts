@@ -33,7 +33,7 @@ export interface UpkeepStore {
   takeTask(name: string, everyMs: number, by?: string | null): Promise<boolean>;
   /** Who did each upkeep task last. */
   tasks(): Promise<UpkeepTaskState[]>;
-  /** Whether there is something for `takeOver` or `deleteEndedSessions`, `sweepFlows` or the end of a temporary limit, and whether there are limits to follow. */
+  /** Whether there is something for `takeOver` or `deleteEndedSessions`, `sweepWorkflows` or the end of a temporary limit, and whether there are limits to follow. */
   over(): Promise<Over>;
   /** Deletes what its retention has outlived, in batches, and drops what can be dropped whole. */
   prune(defaults: { doneMs: number; deadMs: number }, batch: number): Promise<PruneReport>;

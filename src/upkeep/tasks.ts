@@ -27,7 +27,7 @@ export interface UpkeepTasksDeps {
   readonly eventLog?: EventLogSettings | null;
   /** Null: no series are kept. */
   readonly totals?: object | null;
-  /** Takes over what dead sessions held, and buries them (lease/reaper.ts). */
+  /** Takes over the jobs of dead sessions, and deletes the sessions (lease/reaper.ts). */
   readonly reap: () => Promise<unknown>;
 }
 

@@ -412,8 +412,8 @@ export class Parts {
       },
       onSecured: () => this.claimer.claim(),
       onLost: (session, why) => this.#sessionLost(session, why),
-      onRequests: (wishes) => {
-        for (const { id, token, pause, reason } of wishes) {
+      onRequests: (requests) => {
+        for (const { id, token, pause, reason } of requests) {
           if (pause) this.stops.pause(id, token);
           else this.stops.cancel(id, reason, token);
         }

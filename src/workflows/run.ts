@@ -521,7 +521,7 @@ export class WorkflowRun {
     if (kept.length > 0 && !this.#deps.pausing()) return this.#pump();
     if (open.length === 0 || open.some((ask) => ask.state !== "waits" && ask.state !== "held")) return;
     this.stop();
-    // What is paused is due at once by itself: it is the wish, which is granted with this, that keeps it from going on.
+    // What is paused is due at once by itself: the pause request, which this write grants, keeps it from going on.
     // Zero is now by the database's clock, which is not this process's.
     const soon = { waits: "sleep", at: 0, topics: [], open: 0, every: false } as const;
     this.#deps.onEnd({ kind: "suspended", ...(kept.length > 0 ? soon : waitOf(open)) });

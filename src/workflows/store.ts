@@ -10,9 +10,9 @@ export interface StepWrite {
   readonly job: string;
   readonly token: number;
   readonly name: string;
-  /** The how-manieth thing that the run asked for. */
+  /** Position of this step in the run. */
   readonly seq: number;
-  /** The how-manieth that was given to the run; null while it is open. */
+  /** Position among the results that the run was given; null while it is open. */
   readonly givenOrder: number | null;
   readonly kind: StepKind;
   readonly state: StepState;

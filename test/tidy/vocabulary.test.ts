@@ -37,7 +37,8 @@ const retired: readonly Retired[] = [
     pattern: /overrides?\b/i,
     use: "temporary limit",
     // The verb, and the modifier of a method.
-    unless: /overrides? (the|it|connect)\b|and override( any|\.)|, override the|count overrides|-color` override/,
+    unless:
+      /overrides? (the|it|connect)\b|override async|and override( any|\.)|, override the|count overrides|-color` override/,
   },
   { pattern: /tenancy|Tenancy/, use: "worker session" },
   {

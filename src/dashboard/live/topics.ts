@@ -52,7 +52,7 @@ export const TOPICS = {
   "schedule-runs": { route: "scheduleRuns", everyMs: 5_000 },
   schedule: { route: "scheduleHistory", names: "name", query: { limit: "100" }, everyMs: 5_000, apart: true },
   holds: { route: "listHolds" },
-  temporaryLimits: { route: "listTemporaryLimits" },
+  "temporary-limits": { route: "listTemporaryLimits" },
   limits: { route: "limitUse", query: { minutes: "15" }, everyMs: 2_000 },
   throttled: { route: "throttledLanes" },
   budgets: { route: "listBudgets" },

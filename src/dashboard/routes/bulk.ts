@@ -159,9 +159,9 @@ async function bulk(context: RouteContext<unknown, BulkAsked>): Promise<Response
   const change = changeOf(verb, body.change);
   await mayMove(context, change?.queue);
   const rate = body.rate === undefined || body.rate === null ? null : checkRate(body.rate);
-  const wish = body.patch ?? null;
-  if (wish !== null) await mayPatch(context);
-  const patch = patchOf(verb, wish, redactor);
+  const asked = body.patch ?? null;
+  if (asked !== null) await mayPatch(context);
+  const patch = patchOf(verb, asked, redactor);
   const given = await asOfNow(context, body.filter);
   if (Object.keys(given).length === 0)
     throw bad(

@@ -1,5 +1,5 @@
 /**
- * Sheaves: a claim's answer with one row for all jobs that are alike, instead of one for each.
+ * Batches of a claim's answer: the answer with one row for all jobs that are alike, instead of one for each.
  *
  * 650 rows of ten columns cost more to send, parse and make objects of than to find (3.4 µs a job of the driver's time;
  * 1.0 this way). What differs, the id, the time and the input, comes as one text each, with U+001E between: JSON has no such

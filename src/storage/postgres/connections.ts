@@ -41,7 +41,7 @@ const READ_CONNECTIONS = 3;
 /**
  * A lock that somebody holds for long (a user's open transaction) is reported as what it is, not as a lost connection. And a
  * process that is frozen in here, or cut off from the network, must not keep its locks: the server would wait for it for
- * hours (the gate of a queue with limits stood still for as long as its holder was stopped).
+ * hours (a limited queue stood still for as long as its holder was stopped).
  */
 export function begin(deadlineMs: number): string {
   return `begin isolation level read committed; set local lock_timeout = '1s'; set local statement_timeout = ${deadlineMs}; set local idle_in_transaction_session_timeout = '10s'`;

@@ -3,7 +3,7 @@
  *
  *   sessions   those that are alive get one whole lease from the new time on; a dead one's jobs are taken over when that has passed
  *   limits     starts and tokens keep their age, so that no window has more of them than it may
- *   lives      of signals, unique keys, waits for a signal and overrides: they keep what is left of them, in both directions. A clock that is
+ *   lives      of signals, unique keys, waits for a signal and temporary limits: they keep what is left of them, in both directions. A clock that is
  *              set wrong is often set right soon, and nobody could tell afterwards what it has ended. Time that really went by counts, except
  *              for signals: what the machine slept, and what it was off, by the clock with which it starts
  *   forward    all else: the time has passed. But no job is deleted in the next hour

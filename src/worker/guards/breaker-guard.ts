@@ -5,7 +5,7 @@
  *   half-open ──this session wins the probe──▶ one job is claimed and run ──▶ its outcome closes the breaker, or opens it anew
  *
  * A breaker of a queue or a kind keeps it out of the claim. A breaker of a key cannot: its jobs are claimed among others,
- * and one that meets an open breaker goes back, unburnt, until the breaker may be tried.
+ * and one that meets an open breaker is released without using an attempt until the breaker may be tried.
  *
  * Invariants: a worker none of whose names and queues has a breaker sends nothing; over all processes one session at a
  * time has the probe of a breaker, for as long as its lease lives, and one that it may have won without being told is given

@@ -88,7 +88,7 @@ export function deleteAll(group: FailureGroup, again: () => void): void {
 
 function mayDecide(): boolean {
   if (may("errors:decide")) return true;
-  toast("You do not have permission to triage failures.", "bad");
+  toast("You do not have permission to decide on failures.", "bad");
   return false;
 }
 

@@ -12,7 +12,7 @@ import { temporaryLimitChanges, refreshingLimits } from "./temporary-limit.tsx";
 /** Hidden without temporary limits. */
 export function TemporaryLimitsPanel() {
   const query = useQuery(
-    `overrides ${temporaryLimitChanges.value}`,
+    `temporary-limits ${temporaryLimitChanges.value}`,
     (signal) => get<{ temporaryLimits: TemporaryLimitLine[] }>("/temporary-limits", {}, signal),
     { topic: "temporary-limits" },
   );
