@@ -26,13 +26,12 @@ export interface AnnounceDeps {
 const putAgainMs = 1_000;
 
 /**
- * The needs of these job types, which an enqueue by name must know; told again and again until the database knows. Only the first
- * try is waited for: jobs need not wait for those who enqueue by name.
+ * Registers the needs of these job names, again and again until the database knows them: an enqueue by name is checked for them, and
+ * their lanes get their limits. No job is claimed before that, because a lane without its limit would give too many.
  */
 export async function registerNames(
   deps: AnnounceDeps,
   definitions: ReadonlyMap<string, AnyJob>,
-  tries = 0,
 ): Promise<void> {
   const { store, clock, log, workerId, stopping } = deps;
   const needs = [...definitions.values()].map(({ name, unique, lane, machine, lanes, budget }) => {
@@ -42,18 +41,18 @@ export async function registerNames(
       { unique: unique !== null, lane: lane !== null, machine: isMachine, lanes, budget },
     ] as const;
   });
-  try {
-    await store.definitions.register(new Map(needs));
-  } catch (error) {
-    const again = troubleOf(error) !== "permanent" && !stopping();
-    const details = { worker: workerId, tries: tries + 1, error: describeFailure(error).message };
-    const message = `the job names could not be registered${again ? "; retrying" : ""}; an enqueue by name is not checked until then`;
-    // Not each time, or an hour without the database would fill the log.
-    if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
-    const next = (): void => {
-      if (!stopping()) void registerNames(deps, definitions, tries + 1);
-    };
-    if (again) clock.after(pauseMs(tries), next, { unref: true });
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await store.definitions.register(new Map(needs));
+    } catch (error) {
+      const again = troubleOf(error) !== "permanent" && !stopping();
+      const details = { worker: workerId, tries: tries + 1, error: describeFailure(error).message };
+      const message = `the job names could not be registered${again ? "; retrying" : ""}; an enqueue by name is not checked until then`;
+      // Not each time, or an hour without the database would fill the log.
+      if (!again || (tries & (tries + 1)) === 0) log.warn(details, message);
+      if (!again) return;
+      await sleep(clock, pauseMs(tries));
+    }
   }
 }
 

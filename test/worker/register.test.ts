@@ -1,4 +1,4 @@
-// O2: a worker whose kinds could not be registered at its start tells them later: an enqueue by name is checked for them.
+// O2: a worker registers its names, and the limits of their lanes, before it claims, however often that fails.
 import { expect, test } from "vitest";
 import { onEveryStore } from "../support/stores.ts";
 import { lost, newWorld, quickJob } from "../support/world.ts";
@@ -13,11 +13,10 @@ onEveryStore((target) => {
       let refused = 0;
       one.tap.around = (verb, call) =>
         verb === "definitions.register" && refused < times ? ((refused += 1), lost()) : call();
-      // Jobs that are there already are not kept waiting by it.
+      // No job starts before its lane has its limit.
       await one.hf.enqueue(job, { n: 0 });
       await one.work([job], { queues: { default: 4 } });
-      await world.until("the job", () => runs.length === 1, "5s");
-      await world.advance("20s");
+      await world.until("the job", () => runs.length === 1, "20s");
       expect(refused).toBe(times);
       const two = await world.client();
       await expect(two.hf.enqueue("quick", { n: 1 })).rejects.toMatchObject({ code: "LANE_REQUIRED" });
