@@ -325,7 +325,7 @@ onEveryStore((target) => {
     expect((await page()).map(({ reason }) => reason)).toEqual(["nothing-due"]);
     await client.hf.enqueue(job, { n: 3 });
     expect(await page()).toEqual([
-      { reason: "slots-taken", text: "All slots are taken: 1 of 1 run.", until: null },
+      { reason: "slots-taken", text: "All slots are in use: 1 of 1.", until: null },
     ]);
     // What the worker runs of another queue takes no slot of this one.
     await client.hf.enqueue(job, { n: 4 }, { queue: "other" });
