@@ -14,7 +14,7 @@ test("[K2] a mistyped number is refused at its field, and no limit is lifted", a
   await own.hf.queues.set("mail", { concurrency: 10 });
   const page = await own.open("/limits");
   await choose(page, "mail", "Change");
-  const field = dialog(page).getByRole("textbox", { name: "Concurrency over the cluster" });
+  const field = dialog(page).getByRole("textbox", { name: "Concurrency", exact: true });
   for (const wrong of ["1,000", "10x", "Infinity", "1e3"]) {
     await field.fill(wrong);
     await dialog(page).getByRole("button", { name: "Save" }).click();

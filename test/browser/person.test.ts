@@ -54,12 +54,12 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   for (;;) {
     await choose(cause, /^Actions for/, "Retry one");
     await page.getByText("Retrying one job").first().waitFor();
-    const end = page.getByRole("status").filter({ hasText: /It is (dead|done) since/ });
+    const end = page.getByRole("status").filter({ hasText: /(Died|Done) at/ });
     await end.first().waitFor();
     const said = await end.first().innerText();
     await menu.getByRole("link", { name: /^Failures/ }).click();
     await cause.waitFor();
-    if (said.includes("done")) break;
+    if (said.includes("Done")) break;
     await page.waitForTimeout(500);
   }
   await choose(cause, /^Actions for/, "Retry all");

@@ -150,7 +150,7 @@ describe("queues", () => {
   test("a queue's page says why nothing more runs, which lanes are fullest, and what each worker runs of it", async () => {
     const page = await home.open("/queues/tenants");
     const why = page.getByRole("list", { name: "Why no job runs" });
-    await why.getByText('Queue "tenants" is full: 3 of 3 run.').waitFor();
+    await why.getByText('Queue "tenants" is full: 3 of 3 jobs are running.').waitFor();
     await why.getByText(/^None of the 2 lanes with most jobs may start one/).waitFor();
     const lanes = page.getByRole("region", { name: "Fullest lanes" });
     expect(await lanes.getByRole("row").allInnerTexts()).toMatchObject([

@@ -177,7 +177,7 @@ test("[K3] what a schedule really did is shown: its occurrence, a backfill, a ru
   expect(await history.getByText(/^dead/).innerText()).toMatch(/dead\s+[12]/);
   await history.getByText("View as table").click();
   expect(await history.getByRole("row").nth(1).innerText()).toMatch(/by hand\s+done\s+—\s+\d/);
-  expect(await history.getByRole("row").nth(2).innerText()).toMatch(/slot\s+done\s+\d+ \w+\s+\d/);
+  expect(await history.getByRole("row").nth(2).innerText()).toMatch(/occurrence\s+done\s+\d+ \w+\s+\d/);
 });
 
 test("[K3] a schedule without a run says why, and one that is not there says so", async () => {

@@ -76,7 +76,7 @@ test("[K1] the toast after an action has a button that undoes it", async () => {
     (await operatorOf(home.hf).store.queues.settings(["mail"])).get("mail")?.paused;
   const page = await home.open("/queues/mail");
   await page.getByRole("button", { name: "Pause mail" }).click();
-  const undo = page.locator(".toast").getByRole("button", { name: "Revert" });
+  const undo = page.locator(".toast").getByRole("button", { name: "Undo" });
   await undo.waitFor();
   expect(await paused()).toBe(true);
   await accessible(page);
@@ -86,5 +86,5 @@ test("[K1] the toast after an action has a button that undoes it", async () => {
   expect(await paused()).toBe(false);
   await page.getByRole("button", { name: "Pause mail" }).waitFor();
   // An action that cannot be undone offers nothing.
-  expect(await page.locator(".toast").getByRole("button", { name: "Revert" }).count()).toBe(0);
+  expect(await page.locator(".toast").getByRole("button", { name: "Undo" }).count()).toBe(0);
 });

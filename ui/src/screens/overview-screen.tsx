@@ -118,7 +118,7 @@ function Tiles({ now }: { now: OverviewJson }) {
           now.slots === 0
             ? "no slots"
             : // Workers claim ahead of their slots.
-              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "occurrence")}`
+              `${totals.running > now.slots ? "claimed," : "of"} ${plural(now.slots, "slot")}`
         }
       />
       <Tile

@@ -74,8 +74,8 @@ function Detail({ queue, again }: { queue: QueueDetail; again: () => void }) {
           value={number(queue.running)}
           note={
             queue.concurrency === null
-              ? `of ${plural(queue.slots, "occurrence")}`
-              : `of ${number(queue.concurrency)} at once, ${plural(queue.slots, "occurrence")}`
+              ? `of ${plural(queue.slots, "slot")}`
+              : `of ${number(queue.concurrency)} at once, ${plural(queue.slots, "slot")}`
           }
         />
         <Tile

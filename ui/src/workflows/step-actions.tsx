@@ -37,7 +37,7 @@ export function StepActions({
           }}
         />
       )}
-      {ended && ["step", "sleep", "signal", "call"].includes(name) && (
+      {ended && ["step", "sleep", "signal", "call"].includes(kind) && (
         <Do
           verb="Rerun from here"
           on={name}

@@ -104,7 +104,7 @@ function Content({ run, step, close }: { run: RunSteps; step: WorkflowStep; clos
   const { job } = run;
   const signal = run.signals.value.find((one) => one.step === step.name && one.state === "waiting");
   const facts: [string, preact.ComponentChildren][] = [
-    ["Name", step.kind],
+    ["Kind", step.kind],
     ["Number", number(step.seq + 1)],
     ["Started", instant(step.startedAt)],
     ["Ended", instant(step.endedAt)],

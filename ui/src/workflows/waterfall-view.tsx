@@ -267,7 +267,7 @@ function Line({
   return (
     <div
       id={`track-${index}`}
-      class={`job type ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
+      class={`line ${chosen ? "chosen" : ""} ${marked ? "marked" : ""}`}
       role="option"
       aria-selected={chosen}
       aria-setsize={count}
