@@ -151,7 +151,7 @@ describe("queues", () => {
     const page = await home.open("/queues/tenants");
     const why = page.getByRole("list", { name: "Why no job runs" });
     await why.getByText('Queue "tenants" is full: 3 of 3 jobs are running.').waitFor();
-    await why.getByText(/^None of the 2 lanes with most jobs may start one/).waitFor();
+    await why.getByText(/^None of the 2 lanes with most jobs may start a job/).waitFor();
     const lanes = page.getByRole("region", { name: "Fullest lanes" });
     expect(await lanes.getByRole("row").allInnerTexts()).toMatchObject([
       expect.stringContaining("Lane"),

@@ -142,7 +142,10 @@ class MixedLoad {
   async #left(): Promise<Record<string, unknown>> {
     const fresh = this.#fresh;
     const left: Record<string, unknown> = {};
-    const tables = ["ready", "claim", "signal", "unique_key", "ghost", "cancel"].map((name) => [name, ""]);
+    const tables = ["ready", "claim", "signal", "unique_key", "uncounted_job", "cancel"].map((name) => [
+      name,
+      "",
+    ]);
     const open = "where state = 'open' and kind <> 'sleep'";
     const conditions = [
       ...tables,
