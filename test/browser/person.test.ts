@@ -72,7 +72,7 @@ test("[K1] why a job does not run, a thousand dead jobs, a queue paused and reco
   await menu.getByRole("link", { name: /^Queues/ }).click();
   await page.getByRole("link", { name: "mail", exact: true }).click();
   await page.getByRole("button", { name: "Pause mail" }).click();
-  await page.getByText(/is paused since/).waitFor();
+  await page.getByText(/has been paused since/).waitFor();
   await expect.poll(() => tile(page, "Ready"), { timeout: 30_000 }).toBeGreaterThan(10);
   await page.getByRole("button", { name: "Resume mail" }).click();
   await expect.poll(() => tile(page, "Ready"), { timeout: 30_000 }).toBeLessThan(5);
