@@ -429,7 +429,7 @@ export class Jobs {
    * Why a job is not running, in one sentence and as data.
    *
    * @example
-   * const { reason, text } = await hf.jobs.why(id);   // "paused", "Queue mail is paused since …"
+   * const { reason, text } = await hf.jobs.why(id);   // "paused", "Queue \"mail\" has been paused since …"
    */
   async why(id: string): Promise<Why> {
     const job = await this.get(id);
