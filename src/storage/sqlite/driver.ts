@@ -16,7 +16,7 @@ import { Changes, watchWal } from "./changes.ts";
 import { checkVersion, configure, openFile, WAL_LIMIT_BYTES } from "./connection.ts";
 import { isDuplicate, toStoreError } from "./error-codes.ts";
 import { moveRows } from "./clock-step.ts";
-import type { FileClock } from "./file-clock.ts";
+import type { FileClock, Host } from "./file-clock.ts";
 import { GroupCommit, SqliteSession } from "./group-commit.ts";
 import { databasePath, FileWatch, openedFiles, prepareFile } from "./file.ts";
 import { fileOf, type Handle, inTransaction, isForeign, isHandle, openLike, rollBack } from "./handle.ts";
@@ -32,6 +32,8 @@ export interface SqliteOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly onWarning: (message: string, details: Record<string, unknown>) => void;
+  /** The machine whose clocks the file's clock reads. Default: this one. */
+  readonly host?: Host;
 }
 
 interface SqliteTx extends UserTx {
@@ -68,8 +70,8 @@ export class SqliteDriver extends GroupCommit implements Driver {
   private constructor(handle: Handle, path: string | null, owned: boolean, options: SqliteOptions) {
     const tables = sqliteTables(options.schema);
     const catalogue = statements(tables);
-    const { clock, random } = options;
-    super({ handle, catalogue, tables, path: path ?? "the SQLite database", clock, random });
+    const { clock, random, host } = options;
+    super({ handle, catalogue, tables, path: path ?? "the SQLite database", clock, random, host });
     this.#tables = tables;
     this.#catalogue = catalogue;
     this.#options = options;

@@ -32,7 +32,7 @@ import {
 import { count, newCounters, runSync, type StoreCounters } from "../driver.ts";
 import { BUSY_DEADLINE_MS } from "./connection.ts";
 import { isBusy, toStoreError } from "./error-codes.ts";
-import { FileClock } from "./file-clock.ts";
+import { FileClock, type Host } from "./file-clock.ts";
 import type { FileWatch } from "./file.ts";
 import { type Handle, inTransaction, rollBack, type Statement } from "./handle.ts";
 
@@ -61,6 +61,8 @@ export interface GroupCommitDeps {
   readonly path: string;
   readonly clock: Clock;
   readonly random: () => number;
+  /** The machine whose clocks the file's clock reads; undefined: this one. */
+  readonly host: Host | undefined;
 }
 
 /** Runs statements and scripts over one connection. */
@@ -79,14 +81,14 @@ export abstract class GroupCommit {
   #fileCheckedAt = -Infinity;
   #closed = false;
 
-  constructor({ handle, catalogue, tables, path, clock, random }: GroupCommitDeps) {
+  constructor({ handle, catalogue, tables, path, clock, random, host }: GroupCommitDeps) {
     this.session = new SqliteSession(handle, catalogue);
     this.path = path;
     this.#clientClock = clock;
     this.#random = random;
     // A clock that was set is stepped in a turn of its own: whoever asked for the time has work to do.
     const stepSoon = () => void this.#enqueueWrite("setClock", function* (): Script<void> {}).catch(() => {});
-    this.fileClock = clock.system ? new FileClock(clock, tables, stepSoon) : null;
+    this.fileClock = clock.system ? new FileClock(clock, tables, stepSoon, host) : null;
     this.clock = this.fileClock ?? clock;
   }
 
