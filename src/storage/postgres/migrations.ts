@@ -160,7 +160,7 @@ export const migrations: readonly Migration[] = [
         minute bigint not null, queue text not null, name text not null, worker text not null, done int not null, failed int not null,
         dead int not null, cancelled int not null, throttled int not null, released int not null, lost int not null,
         ran text not null, waited text not null, primary key (minute, queue, name, worker))`,
-      // What is over, added up: of everything by the minute (name ''), of each name by the hour.
+      // Sums of past hours: all jobs by the minute (name ''), each name by the hour.
       `create table ${t.metric_sum} (
         name text not null, minute bigint not null, done bigint not null, failed bigint not null, dead bigint not null,
         cancelled bigint not null, throttled bigint not null, released bigint not null, lost bigint not null,

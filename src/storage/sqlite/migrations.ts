@@ -158,7 +158,7 @@ export const migrations: readonly Migration[] = [
         minute integer not null, queue text not null, name text not null, worker text not null, done integer not null, failed integer not null,
         dead integer not null, cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
         ran text not null, waited text not null, primary key (minute, queue, name, worker)) without rowid`,
-      // What is over, added up: of everything by the minute (name ''), of each name by the hour.
+      // Sums of past hours: all jobs by the minute (name ''), each name by the hour.
       `create table ${t.metric_sum} (
         name text not null, minute integer not null, done integer not null, failed integer not null, dead integer not null,
         cancelled integer not null, throttled integer not null, released integer not null, lost integer not null,
