@@ -264,7 +264,7 @@ test("[K3] a job is looked at from its list, by key and button, and the list sta
   const drawer = page.getByRole("dialog", { name: "Job fails" });
   await drawer.getByText("charge failed").first().waitFor();
   await accessible(page);
-  await shot(page, "checkDue");
+  await shot(page, "row-preview");
   await page.keyboard.press("Escape");
   await page.keyboard.press("j");
   await page.keyboard.press("v");
